@@ -50,16 +50,15 @@ pub enum Error {
 impl Error {
     pub fn code(&self) -> Failure {
         match self {
-            Self::Undelivered { .. } | Self::Staff(_) => Failure::NotDone,
+            Self::Undelivered { .. } => Failure::NotDone,
             Self::Unawaited { .. } => Failure::Refused,
-            Self::Post(e)
-            | Self::Decision(decision::Error::Post(e))
-            | Self::Stop(stop::Error::Post(e))
-            | Self::Retry(retriable::Error::Post(e))
-            | Self::Order(order::Error::Post(e))
-            | Self::Workflow(WorkflowError::Post(e)) => e.code(),
-            Self::Decision(_) | Self::Stop(_) | Self::Retry(_) => Failure::Unknown,
-            Self::Order(_) | Self::Workflow(_) => Failure::Usage,
+            Self::Staff(e) => e.code(),
+            Self::Post(e) => e.code(),
+            Self::Decision(e) => e.code(),
+            Self::Stop(e) => e.code(),
+            Self::Retry(e) => e.code(),
+            Self::Workflow(e) => e.code(),
+            Self::Order(e) => e.code(),
         }
     }
 }

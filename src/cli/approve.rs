@@ -81,27 +81,24 @@ fn say(context: &mut Context, post: &Post, gate: &PendingGate, decision: Decisio
 
 impl From<decision::Error> for Fail {
     fn from(e: decision::Error) -> Self {
-        let what = e.to_string();
-        match e {
-            decision::Error::NoGate { .. } => Self::Told(
-                Failure::Unknown,
-                what,
-                vec![
-                    Hint::run(&["workflow", "list"]).to("the runs").into(),
-                    Hint::run(&["check"]).by(USER).to("the requests").into(),
-                ],
-            ),
+        let (code, what) = (e.code(), e.to_string());
+        let hints = match e {
+            decision::Error::NoGate { .. } => vec![
+                Hint::run(&["workflow", "list"]).to("the runs").into(),
+                Hint::run(&["check"]).by(USER).to("the requests").into(),
+            ],
             decision::Error::Several { fitting, .. } => {
                 let each = |gate: &PendingGate| {
                     format!("{} {} {}", gate.request, gate.run, visible::line(&gate.subject)).into()
                 };
-                Self::Told(Failure::Unknown, what, fitting.iter().map(each).collect())
+                fitting.iter().map(each).collect()
             }
             decision::Error::NotAsked { request, .. } => {
-                Self::refused(what, Hint::run(&["approve", request.as_str()]).to("shows what it asks"))
+                vec![Hint::run(&["approve", request.as_str()]).to("shows what it asks").into()]
             }
-            decision::Error::Post(e) => Self::Post(e),
-        }
+            decision::Error::Post(e) => return Self::Post(e),
+        };
+        Self::Told(code, what, hints)
     }
 }
 

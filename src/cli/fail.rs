@@ -48,8 +48,9 @@ impl From<staff::Error> for Fail {
         match e {
             staff::Error::Surroundings(e) => e.into(),
             staff::Error::Post(e) => Self::Post(e),
-            e @ staff::Error::Table { .. } => {
-                Self::refused(e.to_string(), Hint::run(&["help", "dispatch"]).to("what an agent needs"))
+            staff::Error::Table { .. } => {
+                let hint = Hint::run(&["help", "dispatch"]).to("what an agent needs");
+                Self::told(e.code(), e.to_string(), hint)
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::hint::Hint;
 use crate::mailbox::Folder;
 use crate::message::{file_name, visible};
 use crate::post::line::counted;
-use crate::post::{DeadLetter, Failure, Me, Post};
+use crate::post::{DeadLetter, Me, Post};
 use crate::view::claim as view;
 
 /// Show dead letters and parked messages, and retry them
@@ -93,15 +93,16 @@ pub(super) fn mailboxes(
 
 /// The failure for an id. `verb`: of `failed`, for a hint.
 pub(super) fn not_found(e: retriable::Error, verb: &str) -> Fail {
-    let what = e.to_string();
-    match e {
+    let (code, what) = (e.code(), e.to_string());
+    let hints = match e {
         retriable::Error::Several { id, names } => {
             let hint = |name: &String| Hint::run(&["failed", verb, &id, "--agent", name]).into();
-            Fail::Told(Failure::Refused, what, names.iter().map(hint).collect())
+            names.iter().map(hint).collect()
         }
-        retriable::Error::Unknown { .. } => Fail::unknown(what, Hint::run(&["failed", "list", "--all"])),
-        retriable::Error::Post(e) => Fail::Post(e),
-    }
+        retriable::Error::Unknown { .. } => vec![Hint::run(&["failed", "list", "--all"]).into()],
+        retriable::Error::Post(e) => return Fail::Post(e),
+    };
+    Fail::Told(code, what, hints)
 }
 
 fn show_one(context: &mut Context, id: &str, agent: Option<&str>) -> Result<(), Fail> {

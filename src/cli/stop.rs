@@ -41,7 +41,7 @@ impl Verb for Stop {
             match stop::stop_meant(post, &names, None, &self.what, &self.why) {
                 Err(idle @ stop::Error::Idle { .. }) => return Err(context.nothing(&idle.to_string())),
                 Err(over @ stop::Error::Finished { .. }) => {
-                    return Err(Fail::Told(Failure::Nothing, over.to_string(), vec![]));
+                    return Err(Fail::Told(over.code(), over.to_string(), vec![]));
                 }
                 other => other?,
             };
@@ -91,7 +91,7 @@ impl From<stop::Error> for Fail {
         match e {
             stop::Error::Post(e) => Self::Post(e),
             stop::Error::Idle { .. } | stop::Error::Finished { .. } | stop::Error::Unknown { .. } => {
-                Self::unknown(e.to_string(), Hint::run(&["runs"]).to("lists runs"))
+                Self::told(e.code(), e.to_string(), Hint::run(&["runs"]).to("lists runs"))
             }
         }
     }

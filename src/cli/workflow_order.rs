@@ -57,29 +57,29 @@ fn removes(run: &str) -> Hint {
 
 impl From<order::Error> for Fail {
     fn from(e: order::Error) -> Self {
-        let what = e.to_string();
-        match e {
+        let (code, what) = (e.code(), e.to_string());
+        let hints = match e {
             order::Error::NoRun { wanted } => {
                 let list = Hint::run(&["workflow", "list"]).to("shows them").into();
                 let is_workflow = find(&wanted).is_ok();
                 let graph = Hint::run(&["workflow", "graph", &wanted]).to("that is a workflow").into();
-                let hints = is_workflow.then_some(graph).into_iter().chain([list]).collect();
-                Self::Told(Failure::Unknown, what, hints)
+                is_workflow.then_some(graph).into_iter().chain([list]).collect()
             }
-            order::Error::SeveralRuns { fitting, .. } => Self::unknown(what, fitting.join(", ")),
-            order::Error::Lost { run, .. } => Self::not_done(what, removes(&run)),
-            order::Error::NoStep { steps } => Self::unknown(what, format!("there are {}", steps.join(", "))),
+            order::Error::SeveralRuns { fitting, .. } => vec![fitting.join(", ").into()],
+            order::Error::Lost { run, .. } => vec![removes(&run)],
+            order::Error::NoStep { steps } => vec![format!("there are {}", steps.join(", ")).into()],
             order::Error::NothingFailed { run } => {
                 let hint = Hint::run(&["workflow", "show", &run]);
-                Self::refused(what, hint.to("lists its steps; `retry --from STEP` repeats from one on"))
+                vec![hint.to("lists its steps; `retry --from STEP` repeats from one on").into()]
             }
             order::Error::Over { .. } => {
-                Self::refused(what, Hint::run(&["workflow", "list"]).to("what is in progress"))
+                vec![Hint::run(&["workflow", "list"]).to("what is in progress").into()]
             }
             order::Error::InProgress { run, .. } => {
-                Self::refused(what, Hint::run(&["workflow", "cancel", &run]).to("ends it first"))
+                vec![Hint::run(&["workflow", "cancel", &run]).to("ends it first").into()]
             }
-            order::Error::Post(e) => Self::Post(e),
-        }
+            order::Error::Post(e) => return Self::Post(e),
+        };
+        Self::Told(code, what, hints)
     }
 }

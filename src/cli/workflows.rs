@@ -3,7 +3,6 @@
 use super::fail::Fail;
 use super::surroundings::ThisProcess;
 use crate::hint::{Command, Hint};
-use crate::post::Failure;
 use crate::staff::{self, FoundWorkflow, WorkflowError};
 use crate::workflow::templates::SHIPPED;
 
@@ -21,38 +20,35 @@ const NAMES: &str = "the name of a workflow is of a-z, 0-9, `-` and `_`";
 
 impl From<WorkflowError> for Fail {
     fn from(e: WorkflowError) -> Self {
-        let what = e.to_string();
-        match e {
+        let (code, what) = (e.code(), e.to_string());
+        let hints = match e {
             WorkflowError::Unknown { .. } => {
-                let hints = vec![list(), "a new one is .postroom/workflows/NAME.yaml".into()];
-                Self::Told(Failure::Unknown, what, hints)
+                vec![list(), "a new one is .postroom/workflows/NAME.yaml".into()]
             }
-            WorkflowError::BadName { .. } => Self::Told(Failure::Unknown, what, vec![NAMES.into(), list()]),
+            WorkflowError::BadName { .. } => vec![NAMES.into(), list()],
             WorkflowError::BadFileName { file, .. } => {
-                Self::unknown(what, format!("rename {}: {NAMES}", file.display()))
+                vec![format!("rename {}: {NAMES}", file.display()).into()]
             }
             WorkflowError::NoFile { .. } => {
-                let hints = vec![list(), "a workflow of the project is named without .yaml".into()];
-                Self::Told(Failure::Unknown, what, hints)
+                vec![list(), "a workflow of the project is named without .yaml".into()]
             }
-            WorkflowError::Unreadable { .. } => Self::refused(what, "a workflow is a YAML file of text"),
-            WorkflowError::Wrong { name, .. } => Self::Told(Failure::Refused, what, example(&name)),
+            WorkflowError::Unreadable { .. } => vec!["a workflow is a YAML file of text".into()],
+            WorkflowError::Wrong { name, .. } => example(&name),
             WorkflowError::Strangers { missing, .. } => {
-                Self::Told(Failure::Unknown, what, missing.iter().map(|name| make(name).into()).collect())
+                missing.iter().map(|name| make(name).into()).collect()
             }
             WorkflowError::NotCovered { .. } => {
-                Self::refused(what, "only what `trust` covers is run: put it into .postroom/workflows/")
+                vec!["only what `trust` covers is run: put it into .postroom/workflows/".into()]
             }
             WorkflowError::Untrusted { project, shown, .. } => {
                 let command = Hint::run(&["trust", &project.display().to_string()]);
-                Self::refused(what, command.to(format!("after you have read {shown}")))
+                vec![command.to(format!("after you have read {shown}")).into()]
             }
-            WorkflowError::Inputs { known, .. } => {
-                Self::Told(Failure::Usage, what, known.into_iter().map(Hint::from).collect())
-            }
-            WorkflowError::Surroundings(e) => e.into(),
-            WorkflowError::Post(e) => Self::Post(e),
-        }
+            WorkflowError::Inputs { known, .. } => known.into_iter().map(Hint::from).collect(),
+            WorkflowError::Surroundings(e) => return e.into(),
+            WorkflowError::Post(e) => return Self::Post(e),
+        };
+        Self::Told(code, what, hints)
     }
 }
 

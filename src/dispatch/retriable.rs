@@ -10,7 +10,7 @@ use super::parked::Parked;
 use super::runs::Runs;
 use crate::mailbox::Folder;
 use crate::message::visible;
-use crate::post::{self, DeadLetter, Me, Post, Result};
+use crate::post::{self, DeadLetter, Failure, Me, Post, Result};
 
 /// What a mailbox has that can be retried.
 #[derive(Debug)]
@@ -44,6 +44,16 @@ pub enum Error {
     Unknown { id: String },
     #[error(transparent)]
     Post(#[from] post::Error),
+}
+
+impl Error {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::Several { .. } => Failure::Refused,
+            Self::Unknown { .. } => Failure::Unknown,
+            Self::Post(e) => e.code(),
+        }
+    }
 }
 
 /// Tries all of these again.

@@ -27,7 +27,7 @@ use crate::mailbox::{Dir, Folder, pause};
 use crate::message::visible;
 use crate::name::MailboxId;
 use crate::os::Supervisor;
-use crate::post::{self, Answered, Opened, Post, Result};
+use crate::post::{self, Answered, Failure, Opened, Post, Result};
 use crate::process::marked;
 
 const FILE: &str = "stop";
@@ -108,6 +108,16 @@ pub enum Error {
     Unknown { what: String },
     #[error(transparent)]
     Post(#[from] post::Error),
+}
+
+impl Error {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::Idle { .. } | Self::Finished { .. } => Failure::Nothing,
+            Self::Unknown { .. } => Failure::Unknown,
+            Self::Post(e) => e.code(),
+        }
+    }
 }
 
 /// Stops what is called so: a run by the end of its id, a message by the beginning of its id, or an agent. A message that

@@ -23,7 +23,7 @@ use crate::dispatch::supervisor::Agent;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::post;
+use crate::post::{self, Failure};
 use crate::settings::agents::DispatchSettings;
 use crate::surroundings;
 use crate::trust::{Key, Store, Trusted};
@@ -38,6 +38,16 @@ pub enum Error {
     Surroundings(#[from] surroundings::Error),
     #[error(transparent)]
     Post(#[from] post::Error),
+}
+
+impl Error {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::Table { .. } => Failure::Refused,
+            Self::Surroundings(e) => e.code(),
+            Self::Post(e) => e.code(),
+        }
+    }
 }
 
 /// The agents that can be started, and their limits.

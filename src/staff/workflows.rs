@@ -13,7 +13,7 @@ use thiserror::Error as ThisError;
 
 use crate::message::visible;
 use crate::name::MailboxId;
-use crate::post::{self, Post, USER};
+use crate::post::{self, Failure, Post, USER};
 use crate::surroundings::{self, Environment, above, config, project_file};
 use crate::trust::{PLACES, Store, Trusted};
 use crate::workflow::definition::Definition;
@@ -73,6 +73,25 @@ pub enum WorkflowError {
 }
 
 type Result<T> = std::result::Result<T, WorkflowError>;
+
+impl WorkflowError {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::Unknown { .. }
+            | Self::BadName { .. }
+            | Self::BadFileName { .. }
+            | Self::NoFile { .. }
+            | Self::Strangers { .. } => Failure::Unknown,
+            Self::Unreadable { .. }
+            | Self::Wrong { .. }
+            | Self::NotCovered { .. }
+            | Self::Untrusted { .. } => Failure::Refused,
+            Self::Inputs { .. } => Failure::Usage,
+            Self::Surroundings(e) => e.code(),
+            Self::Post(e) => e.code(),
+        }
+    }
+}
 
 impl FoundWorkflow {
     /// Its file name for people.

@@ -110,8 +110,7 @@ impl Wrong {
             Self::Missing(_) => StatusCode::BAD_REQUEST,
             Self::NotDone(_) | Self::Disk(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Template(_) => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Workflow(WorkflowError::Post(e)) => status_of(e.code()),
-            Self::Workflow(_) => StatusCode::BAD_REQUEST,
+            Self::Workflow(e) => status_of(e.code()),
             Self::Deed(e) => status_of(e.code()),
             Self::Post(e) => status_of(e.code()),
         }
@@ -229,6 +228,36 @@ mod tests {
         assert_eq!(find(&table, &path("mail/bob/x")), Some((3, vec!["bob".to_owned()])));
         assert_eq!(find(&table, &path("mail/bob/y")), None);
         assert_eq!(find(&table, &path("mail/")), None);
+    }
+
+    /// An untrusted workflow was answered with 400, as if the form were wrong, and a lost run too.
+    #[test]
+    fn an_error_of_a_deed_has_the_status_of_its_exit_code() {
+        use crate::deeds::Error;
+        use crate::workflow::{decision, order};
+        let untrusted =
+            WorkflowError::Untrusted { name: "x".into(), project: "/p".into(), shown: "x.yaml".into() };
+        let wrong = WorkflowError::Wrong { name: "x".into(), lines: vec![] };
+        let unknown = WorkflowError::Unknown { name: "x".into() };
+        let inputs = WorkflowError::Inputs { wrong: vec![], known: vec![] };
+        let lost = order::Error::Lost { run: "x-1".into(), why: "its mail is gone".into() };
+        let over = order::Error::NothingFailed { run: "x-1".into() };
+        let request = crate::name::MessageId::derived(b"x");
+        let other = decision::Error::NotAsked { run: "x-1".into(), request };
+        for (error, status) in [
+            (Error::from(untrusted), StatusCode::FORBIDDEN),
+            (Error::from(wrong), StatusCode::FORBIDDEN),
+            (Error::from(unknown), StatusCode::NOT_FOUND),
+            (Error::from(inputs), StatusCode::BAD_REQUEST),
+            (Error::from(lost), StatusCode::SERVICE_UNAVAILABLE),
+            (Error::from(over), StatusCode::FORBIDDEN),
+            (Error::from(other), StatusCode::FORBIDDEN),
+        ] {
+            let said = error.to_string();
+            assert_eq!(Wrong::from(error).status(), status, "{said}");
+        }
+        let view = WorkflowError::NotCovered { shown: "x.yaml".into() };
+        assert_eq!(Wrong::from(view).status(), StatusCode::FORBIDDEN);
     }
 
     #[test]

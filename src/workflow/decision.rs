@@ -12,7 +12,7 @@ use super::runs::Runs;
 use super::start;
 use crate::message::visible;
 use crate::name::MessageId;
-use crate::post::{self, Answer, Letter, Me, Post, USER};
+use crate::post::{self, Answer, Failure, Letter, Me, Post, USER};
 
 /// How a person decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +77,16 @@ pub enum Error {
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::NoGate { .. } | Self::Several { .. } => Failure::Unknown,
+            Self::NotAsked { .. } => Failure::Refused,
+            Self::Post(e) => e.code(),
+        }
+    }
+}
 
 /// The one gate that waits for the person and is called so: by its run, by `RUN/STEP`, or by the first digits of its
 /// request.

@@ -11,7 +11,7 @@ use super::runs::{Record, Runs};
 use super::start::{self, Order, Refused};
 use crate::dispatch::stop::Stopped;
 use crate::message::visible;
-use crate::post::{self, Post, USER};
+use crate::post::{self, Failure, Post, USER};
 
 #[derive(Debug, ThisError)]
 pub enum Error {
@@ -36,6 +36,17 @@ pub enum Error {
 }
 
 pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub fn code(&self) -> Failure {
+        match self {
+            Self::NoRun { .. } | Self::SeveralRuns { .. } | Self::NoStep { .. } => Failure::Unknown,
+            Self::Lost { .. } => Failure::NotDone,
+            Self::NothingFailed { .. } | Self::Over { .. } | Self::InProgress { .. } => Failure::Refused,
+            Self::Post(e) => e.code(),
+        }
+    }
+}
 
 /// A run that was meant, with its record.
 #[derive(Debug)]
