@@ -173,7 +173,9 @@ impl From<registry::Error> for Error {
     fn from(e: registry::Error) -> Self {
         match e {
             registry::Error::Disk(e) => Self::Disk(e),
-            e => Self::from_registry(&e),
+            e @ (registry::Error::Corrupt { .. } | registry::Error::Ambiguous { .. }) => {
+                Self::from_registry(&e)
+            }
         }
     }
 }
@@ -183,8 +185,10 @@ impl Error {
         match e {
             registry::Error::Ambiguous { .. } => Self::AmbiguousName { reason: e.to_string() },
             // The disk failed, not the registry: the next read may succeed.
-            registry::Error::Disk(mailbox::Error::Io { .. }) => Self::Failing { why: e.to_string() },
-            e => Self::Registry(e.to_string()),
+            registry::Error::Disk(disk) if disk_code(disk) == Failure::NotDone => {
+                Self::Failing { why: e.to_string() }
+            }
+            registry::Error::Disk(_) | registry::Error::Corrupt { .. } => Self::Registry(e.to_string()),
         }
     }
 
@@ -299,5 +303,20 @@ fn disk_code(e: &fault::Error) -> Failure {
         | fault::Error::Unparsed { .. }
         | fault::Error::Unwritable(_)
         | fault::Error::Destination { .. } => Failure::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It was refused as if the registry were broken, and a script gave up.
+    #[test]
+    fn a_registry_that_another_process_holds_is_tried_again() {
+        let (path, seconds) = ("/r/registry.json".into(), 10);
+        let held = registry::Error::Disk(mailbox::Error::Locked { path, seconds });
+        assert_eq!(Error::from_registry(&held).code(), Failure::NotDone);
+        let corrupt = registry::Error::Corrupt { path: "/r/registry.json".into(), why: "no object".into() };
+        assert_eq!(Error::from_registry(&corrupt).code(), Failure::Refused);
     }
 }

@@ -10,7 +10,7 @@ impl From<groups::Error> for Error {
     fn from(e: groups::Error) -> Self {
         match e {
             groups::Error::Disk(e) => Self::Disk(e),
-            e => Self::Registry(e.to_string()),
+            e @ groups::Error::Corrupt { .. } => Self::Registry(e.to_string()),
         }
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Fetched {
 /// What a batch led to.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    pub(super) fates: Vec<Option<Fate>>,
+    pub(super) fates: Vec<Fate>,
     pub(super) receipts: HashMap<String, Vec<ReceiptItem>>,
     pub(super) delivered: usize,
     pub(super) refused: usize,
@@ -162,7 +162,7 @@ impl Outcome {
         let items = self.receipts.entry(fetched.room.to_string()).or_default();
         items.extend(receipt);
         items.extend(freed.iter().filter_map(|key| missing(key)));
-        self.fates[fetched.at] = Some(Fate::Ack);
+        self.fates[fetched.at] = Fate::Ack;
     }
 
     /// A letter comes again later, from the server, or from its sender if too many wait there.
@@ -173,7 +173,7 @@ impl Outcome {
         let may_wait = fetched.from_quarantine || state.held.hold(&room, &fetched.key);
         drop(state);
         self.receipts.entry(room).or_default().extend(wanted.and_then(|key| missing(&key)));
-        self.fates[fetched.at] = Some(if may_wait { Fate::Again(delay(fetched.tries)) } else { Fate::Ack });
+        self.fates[fetched.at] = if may_wait { Fate::Again(delay(fetched.tries)) } else { Fate::Ack };
     }
 }
 
@@ -215,6 +215,6 @@ fn objects_of(letter: &LetterContent) -> Vec<String> {
 }
 
 /// Longer each time, up to a while.
-fn delay(tries: u64) -> Duration {
+pub(super) fn delay(tries: u64) -> Duration {
     Duration::from_millis((250_u64 << tries.min(7)).min(30_000))
 }

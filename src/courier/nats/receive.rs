@@ -8,7 +8,7 @@ use super::super::Result;
 use super::super::arrival::{self, Admitted, Incoming, judge};
 use super::super::parcel::{Content, LetterContent, Parcel, ReceiptItem, ReceiptState, SIGNATURE};
 use super::super::refused::RefusedParcel;
-use super::delivery::{Fate, Fetched, HELD, Outcome, deliver_all};
+use super::delivery::{Fate, Fetched, HELD, Outcome, delay, deliver_all};
 use super::desk::Desk;
 use super::send::{on_disk, publish};
 use super::{objects, streams};
@@ -46,8 +46,8 @@ pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Mess
     }
     for (message, fate) in messages.iter().zip(&outcome.fates) {
         let kind = match fate {
-            Some(Fate::Again(delay)) => AckKind::Nak(Some(*delay)),
-            _ => AckKind::Ack,
+            Fate::Again(delay) => AckKind::Nak(Some(*delay)),
+            Fate::Ack => AckKind::Ack,
         };
         message.ack_with(kind).await.map_err(|e| streams::refused("an acknowledgement")(&e))?;
     }
@@ -89,7 +89,8 @@ fn of_message(message: &Message) -> Incoming {
 /// Judges a batch: takes receipts, puts into quarantine what is not let in, and returns the letters that are.
 fn judge_all(desk: &Desk, incoming: Vec<Incoming>) -> Result<(Outcome, Vec<(usize, Admitted)>)> {
     let (peers, post, now) = (desk.peers()?, desk.post()?, desk.clock.now());
-    let mut outcome = Outcome { fates: vec![None; incoming.len()], ..Outcome::default() };
+    // What nobody settles comes again.
+    let mut outcome = Outcome { fates: vec![Fate::Again(delay(1)); incoming.len()], ..Outcome::default() };
     let mut letters = vec![];
     for (at, incoming) in incoming.into_iter().enumerate() {
         let judged = judge(&desk.member.network, desk.room().as_str(), &peers, &incoming, now);
@@ -99,14 +100,16 @@ fn judge_all(desk: &Desk, incoming: Vec<Incoming>) -> Result<(Outcome, Vec<(usiz
                 for item in &items {
                     take_receipt(desk, &room, outgoing.as_ref(), item)?;
                 }
-                outcome.fates[at] = Some(Fate::Ack);
+                outcome.fates[at] = Fate::Ack;
             }
             Ok(Admitted { room, parcel: Parcel { content: Content::Skip(keys), .. } }) => {
                 let keys = keys.iter().take(1000).map(|key| (room.as_str(), key.as_str()));
                 desk.state().received.note_settled(keys)?;
-                outcome.fates[at] = Some(Fate::Ack);
+                outcome.fates[at] = Fate::Ack;
             }
-            Ok(admitted) => letters.push((at, admitted)),
+            Ok(admitted @ Admitted { parcel: Parcel { content: Content::Letter(_), .. }, .. }) => {
+                letters.push((at, admitted));
+            }
             Err(refusal) => {
                 let mut parcel = RefusedParcel::new(
                     &refusal.room,
@@ -122,7 +125,7 @@ fn judge_all(desk: &Desk, incoming: Vec<Incoming>) -> Result<(Outcome, Vec<(usiz
                     desk.note(|contact| contact.dropped += 1);
                 }
                 outcome.refused += 1;
-                outcome.fates[at] = Some(Fate::Ack);
+                outcome.fates[at] = Fate::Ack;
             }
         }
     }
@@ -199,7 +202,7 @@ pub(super) async fn take_accepted(context: &Context, desk: &Arc<Desk>) -> Result
         for (room, items) in &outcome.receipts {
             send_receipts(context, desk, room, items).await;
         }
-        if outcome.refused == 0 && outcome.fates.first() == Some(&Some(Fate::Ack)) {
+        if outcome.refused == 0 && outcome.fates.first() == Some(&Fate::Ack) {
             delivered += outcome.delivered;
             on_disk(desk, move |desk| Ok(desk.state().refused.remove(&parcel)?)).await?;
         }
