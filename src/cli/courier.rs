@@ -108,7 +108,7 @@ impl Verb for CourierOf {
         match self.what.unwrap_or(What::Status) {
             What::Join(join) => join.run(context),
             What::Run => run(context),
-            What::Once => once(context, false),
+            What::Once => once(context),
             What::Status => {
                 let (post, member) = joined(context)?;
                 let status = CourierStatus::of(post, &member).map_err(fail)?;
@@ -138,11 +138,11 @@ pub(super) fn joined(context: &mut Context) -> Result<(&'static Post, Member), F
     }
 }
 
-fn courier_of(context: &Context, post: &Post, member: Member) -> Result<Courier, Fail> {
+fn courier_of(context: &Context, post: &Post, member: Member) -> courier::Result<Courier> {
     // The mail of others is not a step of the run in which somebody started the courier.
     let apart = crate::post::Caller { hops: None, thread: None, step_sent: None, ..context.caller() };
     let caller = crate::post::Caller { flag: None, environment: None, session: None, ..apart };
-    Courier::new(post.room().path().to_owned(), caller, context.clock(), member).map_err(fail)
+    Courier::new(post.room().path().to_owned(), caller, context.clock(), member)
 }
 
 impl Join {
@@ -176,7 +176,7 @@ impl Join {
             .map_err(fail)?;
         Joined::new(network.clone(), &room).keep(post.room().root())?;
         let fingerprint = member.key.public().fingerprint();
-        let greeted = courier_of(context, post, member).and_then(|courier| courier.greet().map_err(fail));
+        let greeted = courier_of(context, post, member).and_then(|courier| courier.greet()).map_err(fail);
         if let Err(e) = greeted {
             if matches!(&e, Fail::Told(Failure::Refused, ..)) {
                 Joined::forget(post.room().root())?;
@@ -221,7 +221,7 @@ impl Join {
 fn run(context: &mut Context) -> Result<(), Fail> {
     let (post, member) = joined(context)?;
     context.must_stay_in_place()?;
-    let courier = courier_of(context, post, member)?;
+    let courier = courier_of(context, post, member).map_err(fail)?;
     let failed = |e: std::io::Error| Fail::not_done(format!("cannot wait for signals: {e}"), "try again");
     let stop = Stop::new().map_err(failed)?;
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).map_err(failed)?;
@@ -245,10 +245,13 @@ fn run(context: &mut Context) -> Result<(), Fail> {
     tell_carried(context, ended.map_err(fail)?)
 }
 
-fn once(context: &mut Context, reconcile: bool) -> Result<(), Fail> {
+fn once(context: &mut Context) -> Result<(), Fail> {
     let (post, member) = joined(context)?;
-    let courier = courier_of(context, post, member)?;
-    let ended = courier.once(reconcile).map_err(fail)?;
+    let ended = courier_of(context, post, member).and_then(|courier| courier.once(false));
+    tell_once(context, ended.map_err(fail)?)
+}
+
+fn tell_once(context: &mut Context, ended: courier::Ended) -> Result<(), Fail> {
     tell_carried(context, ended)?;
     match ended.is_incomplete {
         true => Err(Fail::Code(Failure::NotDone)),
@@ -265,9 +268,9 @@ fn tell_carried(context: &mut Context, ended: courier::Ended) -> Result<(), Fail
 }
 
 fn reconcile(context: &mut Context) -> Result<(), Fail> {
-    let (post, _) = joined(context)?;
-    match once(context, true) {
-        Err(Fail::Told(Failure::NotDone, why, _)) if why == courier::Error::Running.to_string() => {
+    let (post, member) = joined(context)?;
+    match courier_of(context, post, member).and_then(|courier| courier.once(true)) {
+        Err(courier::Error::Running) => {
             let folder = Dir::open(&post.room().path().join(network::FOLDER))?;
             courier::order_reconcile(&folder).map_err(fail)?;
             let said = CourierSaid { ordered: true, ..CourierSaid::default() };
@@ -276,7 +279,7 @@ fn reconcile(context: &mut Context) -> Result<(), Fail> {
                 .receipt(&said, ["the courier that runs sends again what has no receipt".to_owned()]);
             Ok(())
         }
-        other => other,
+        ended => tell_once(context, ended.map_err(fail)?),
     }
 }
 
@@ -285,7 +288,7 @@ fn leave(context: &mut Context) -> Result<(), Fail> {
     let (post, member) = joined(context)?;
     let network = member.network.clone();
     // A courier that runs would go on with credentials that are gone.
-    drop(courier_of(context, post, member)?);
+    drop(courier_of(context, post, member).map_err(fail)?);
     let waiting: usize = post.on_the_way()?.iter().map(|way| way.waiting).sum();
     Joined::forget(post.room().root())?;
     members()?.forget(post.room().path()).map_err(fail)?;
