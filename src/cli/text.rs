@@ -71,28 +71,29 @@ pub(super) fn from_path(path: &Path, limit: u64) -> Result<String, Fail> {
         Fail::refused(format!("cannot read {}: {e}", path.display()), "--file takes a readable file")
     };
     let file = std::fs::File::open(path).map_err(fault)?;
-    read_all(&file, limit)?.map_err(fault)
+    text_of(read_all(&file, limit).map_err(fault)?, limit)
 }
 
 fn from_stdin(limit: u64) -> Result<String, Fail> {
     if io::stdin().is_terminal() {
         note("Type the message; end it with Ctrl-D on a line of its own.");
     }
-    read_all(io::stdin().lock(), limit)?
-        .map_err(|e| Fail::not_done(format!("cannot read standard input: {e}"), "-m TEXT or --file FILE"))
+    let bytes = read_all(io::stdin().lock(), limit)
+        .map_err(|e| Fail::not_done(format!("cannot read standard input: {e}"), "-m TEXT or --file FILE"))?;
+    text_of(bytes, limit)
 }
 
-fn read_all(source: impl Read, limit: u64) -> Result<io::Result<String>, Fail> {
+/// The bytes of a source, and at most one over the limit.
+fn read_all(source: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     // Most texts fit, and are then read with two calls.
     let mut bytes = Vec::with_capacity(16 * 1024);
-    if let Err(e) = source.take(limit.saturating_add(1)).read_to_end(&mut bytes) {
-        return Ok(Err(e));
-    }
+    source.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn text_of(bytes: Vec<u8>, limit: u64) -> Result<String, Fail> {
     if bytes.len() as u64 > limit {
         return Err(Error::BodyTooLarge { limit }.into());
     }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Ok(text)),
-        Err(e) => Err(Error::BodyNotUtf8 { at: e.utf8_error().valid_up_to() }.into()),
-    }
+    Ok(String::from_utf8(bytes).map_err(|e| Error::BodyNotUtf8 { at: e.utf8_error().valid_up_to() })?)
 }

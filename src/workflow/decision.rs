@@ -103,7 +103,10 @@ pub fn find(post: &Post, wanted: &str) -> Result<PendingGate> {
 fn pending(post: &Post, wanted: &str) -> post::Result<Vec<PendingGate>> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
     let (run, step) = wanted.split_once('/').map_or((wanted, None), |(run, step)| (run, Some(step)));
-    let named = start::find(Some(&runs), run)?.ok();
+    let named = match <[String; 1]>::try_from(start::find(&runs, run)?) {
+        Ok([run]) => Some(run),
+        Err(_none_or_several) => None,
+    };
     let open = match &named {
         Some(run) => vec![run.clone()],
         None => runs.open_ids()?,

@@ -88,10 +88,11 @@ pub fn meant(post: &Post, wanted: &str) -> Result<MeantRun> {
 pub fn meant_or_lost(post: &Post, wanted: &str) -> Result<(Runs, String)> {
     let none = || Error::NoRun { wanted: wanted.to_owned() };
     let runs = Runs::existing(post.room()).map_err(post::Error::from)?.ok_or_else(none)?;
-    match start::find(Some(&runs), wanted)? {
-        Ok(id) => Ok((runs, id)),
-        Err(fitting) if fitting.is_empty() => Err(none()),
-        Err(fitting) => Err(Error::SeveralRuns { wanted: wanted.to_owned(), fitting }),
+    let mut fitting = start::find(&runs, wanted)?;
+    match fitting.len() {
+        0 => Err(none()),
+        1 => Ok((runs, fitting.remove(0))),
+        _ => Err(Error::SeveralRuns { wanted: wanted.to_owned(), fitting }),
     }
 }
 
@@ -112,11 +113,12 @@ pub fn give(post: &Post, wanted: &str, order: &Order, gate: &StartGate<'_>) -> R
     }
     let MeantRun { runs, id, .. } = meant(post, wanted)?;
     let by = post.me().map_or_else(|_| USER.to_owned(), |me| me.shown().to_owned());
-    start::control(post, &runs, &id, order, &format!("by {by}"))?.map_err(|refused| {
+    start::control(post, &runs, &id, order, &format!("by {by}")).map_err(|refused| {
         let run = id.clone();
         match (refused, order) {
             (Refused::NoStep(steps), _) => Error::NoStep { steps },
             (Refused::NothingFailed, _) => Error::NothingFailed { run },
+            (Refused::Post(e), _) => Error::Post(e),
             (Refused::Stands(status), Order::Cancel { .. }) => Error::Over { run, status },
             (Refused::Stands(status), Order::Retry { .. }) => Error::InProgress { run, status },
         }

@@ -130,19 +130,14 @@ pub fn tree_of(post: &Post, definition: &Definition, inputs: &Map<String, Json>)
     })
 }
 
-/// Finds one run: by its whole id, its beginning, or the digits at its end.
-pub fn find(runs: Option<&Runs>, wanted: &str) -> Result<std::result::Result<String, Vec<String>>> {
-    let Some(runs) = runs else { return Ok(Err(vec![])) };
+/// The runs that are called so: the one with this id, else all whose id begins or ends so.
+pub fn find(runs: &Runs, wanted: &str) -> Result<Vec<String>> {
     let ids = runs.ids()?;
     if ids.iter().any(|id| id == wanted) {
-        return Ok(Ok(wanted.to_owned()));
+        return Ok(vec![wanted.to_owned()]);
     }
     let fits = |id: &String| wanted.len() >= 4 && (id.starts_with(wanted) || id.ends_with(wanted));
-    let mut found: Vec<String> = ids.into_iter().filter(fits).collect();
-    Ok(match found.len() {
-        1 => Ok(found.remove(0)),
-        _ => Err(found),
-    })
+    Ok(ids.into_iter().filter(fits).collect())
 }
 
 /// What a person wants of a run.
@@ -154,13 +149,20 @@ pub enum Order {
     Retry { from: Option<String>, all: bool },
 }
 
-/// Why a command about a run is refused.
-#[derive(Debug, PartialEq, Eq)]
+/// Why a command about a run is not written.
+#[derive(Debug)]
 pub enum Refused {
     /// The run has a state that does not allow the command.
     Stands(Status),
     NoStep(Vec<String>),
     NothingFailed,
+    Post(Error),
+}
+
+impl<E: Into<Error>> From<E> for Refused {
+    fn from(e: E) -> Self {
+        Self::Post(e.into())
+    }
 }
 
 /// Writes a person's command about a run into its mail. It is valid once this returns, and takes effect when the run is
@@ -171,12 +173,12 @@ pub fn control(
     run: &str,
     order: &Order,
     why: &str,
-) -> Result<std::result::Result<(), Refused>> {
+) -> std::result::Result<(), Refused> {
     let lock: Lock = runs.lock(run)?;
     let engine = look_at(post, runs, run)?;
     let in_progress = engine.status() == Status::InProgress;
     if in_progress == matches!(order, Order::Retry { .. }) {
-        return Ok(Err(Refused::Stands(engine.status())));
+        return Err(Refused::Stands(engine.status()));
     }
     let word = match order {
         Order::Cancel { let_finish } => Control::Cancel { let_finish: *let_finish },
@@ -186,11 +188,11 @@ pub fn control(
                 Some(Some(step)) => Repeat::from_step(&engine, step, *all),
                 Some(None) => {
                     let steps = engine.definition().steps.iter().map(|step| step.name.clone()).collect();
-                    return Ok(Err(Refused::NoStep(steps)));
+                    return Err(Refused::NoStep(steps));
                 }
             };
             if repeat.is_empty() {
-                return Ok(Err(Refused::NothingFailed));
+                return Err(Refused::NothingFailed);
             }
             Control::Retry(repeat)
         }
@@ -202,7 +204,7 @@ pub fn control(
     runs.set_open(run, true)?;
     runs.forget_failed(run)?;
     drop(lock);
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Whether a path is a `.claude` tree with mailboxes.

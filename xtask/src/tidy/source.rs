@@ -1,4 +1,5 @@
-//! Rust files: how they open, how long they are, what they are called, and what is left over in them.
+//! Rust files: how they open, how long they are, what they are called, what is left over in them, and results within
+//! results.
 
 use super::Finding;
 use super::files::File;
@@ -18,6 +19,8 @@ const LEFT_OVER: [(&str, &str); 3] = [
     (concat!("unimpl", "emented!"), "code that is missing"),
 ];
 
+const RESULT: &str = "Result<";
+
 pub(super) fn findings(files: &[File]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
@@ -25,6 +28,7 @@ pub(super) fn findings(files: &[File]) -> Vec<Finding> {
         findings.extend(length(file));
         findings.extend(empty_name(file));
         findings.extend(left_over(file));
+        findings.extend(nested_results(file));
     }
     findings
 }
@@ -69,6 +73,19 @@ fn left_over(file: &File) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// A result whose value is another result: no reader knows which of the two failed.
+fn nested_results(file: &File) -> Vec<Finding> {
+    let starts = file.text.match_indices(RESULT).map(|(start, _)| start);
+    let nested = starts.filter(|start| {
+        let value = file.text[start + RESULT.len()..].trim_start();
+        let is_path = |character: char| character.is_alphanumeric() || matches!(character, '_' | ':');
+        let path = &value[..value.find(|character| !is_path(character)).unwrap_or(value.len())];
+        value[path.len()..].starts_with('<') && path.rsplit(':').next() == RESULT.strip_suffix('<')
+    });
+    let what = "a result within a result; one error enum, or an enum of what may come out";
+    nested.map(|start| Finding::new(file, file.text[..start].split('\n').count(), what)).collect()
 }
 
 #[cfg(test)]
@@ -123,6 +140,18 @@ mod tests {
             let [(line, what)] = found("src/name.rs", &text).try_into().unwrap();
             assert_eq!(line, 3);
             assert!(what.contains(mark));
+        }
+    }
+
+    #[test]
+    fn a_result_within_a_result_is_found_also_behind_a_path_or_a_line_break() {
+        for inner in ["Result<", "std::result::Result<", "io::Result<", "\n    Result<"] {
+            let text = format!("//! Header.\n\nfn f() -> {RESULT}{inner}String>, Error> {{}}\n");
+            assert_eq!(found("src/name.rs", &text)[0].0, 3, "{inner:?}");
+        }
+        for fine in ["Option<Result<u8, E>>", "SomeResult<u8>, E>", "Vec<Result<u8, E>>", "Result"] {
+            let text = format!("//! Header.\n\nfn f() -> {RESULT}{fine}, Error> {{}}\n");
+            assert!(found("src/name.rs", &text).is_empty(), "{fine}");
         }
     }
 }
