@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::Result;
-use super::parcel::{LetterContent, ReceiptItem, ReceiptState, letter_key};
+use super::parcel::{LetterContent, LetterNames, ReceiptItem, ReceiptState, letter_key};
 use crate::clock::Timestamp;
 use crate::journal::{self, Event};
 use crate::mailbox::attachments::{self, FileToSend};
@@ -114,7 +114,8 @@ impl<'a> Outgoing<'a> {
         let envelope = &message.envelope;
         let files = mailbox.files_to_send(&envelope.id, envelope)?;
         let name = self.here.name_of(envelope.from.as_str()).to_owned();
-        let content = LetterContent::of(envelope, (file.mailbox.as_str(), &name, &file.name));
+        let names = LetterNames { to: file.mailbox.as_str(), from_name: &name, file: &file.name };
+        let content = LetterContent::of(envelope, &names);
         Ok(Some(Ready { file: file.clone(), content, body: message.body, files }))
     }
 

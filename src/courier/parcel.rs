@@ -121,6 +121,14 @@ impl ReceiptState {
     }
 }
 
+/// What a letter's envelope does not say: its recipient here, the name of its sender, and its file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LetterNames<'a> {
+    pub(super) to: &'a str,
+    pub(super) from_name: &'a str,
+    pub(super) file: &'a str,
+}
+
 /// The key of a letter.
 pub(super) fn letter_key(id: &str, to: &str) -> String {
     format!("{id}/{to}")
@@ -128,7 +136,8 @@ pub(super) fn letter_key(id: &str, to: &str) -> String {
 
 impl LetterContent {
     /// The content of a letter without its body.
-    pub(super) fn of(envelope: &Envelope, (to, from_name, file): (&str, &str, &str)) -> Self {
+    pub(super) fn of(envelope: &Envelope, names: &LetterNames<'_>) -> Self {
+        let LetterNames { to, from_name, file } = *names;
         Self {
             id: envelope.id.to_string(),
             from: envelope.from.as_str().to_owned(),

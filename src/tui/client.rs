@@ -105,6 +105,13 @@ pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
     ended.and_then(|ended| kept.map(|()| ended).map_err(io::Error::other))
 }
 
+/// What there is after a wait: input, news, signals.
+struct Ready {
+    typed: bool,
+    woken: bool,
+    signalled: bool,
+}
+
 impl Client {
     fn turn(&mut self) -> io::Result<Ended> {
         self.paint()?;
@@ -114,7 +121,7 @@ impl Client {
                 true => Some(&SILENCE),
                 false => self.input.is_open().then_some(&ESCAPE),
             };
-            let (typed, woken, signalled) = self.wait(wait)?;
+            let Ready { typed, woken, signalled } = self.wait(wait)?;
             if signalled {
                 for signal in self.signals.take() {
                     let ended = match signal {
@@ -177,15 +184,16 @@ impl Client {
     }
 
     /// Waits for input, news and signals.
-    fn wait(&self, limit: Option<&Timespec>) -> io::Result<(bool, bool, bool)> {
+    fn wait(&self, limit: Option<&Timespec>) -> io::Result<Ready> {
         let stdin = io::stdin();
         let mut all = [stdin.as_fd(), self.crew.woken.as_fd(), self.signals.pipe.as_fd()]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         match poll(&mut all, limit) {
             Ok(_) => {
-                Ok((!all[0].revents().is_empty(), !all[1].revents().is_empty(), !all[2].revents().is_empty()))
+                let [typed, woken, signalled] = all.map(|fd| !fd.revents().is_empty());
+                Ok(Ready { typed, woken, signalled })
             }
-            Err(Errno::INTR) => Ok((false, false, true)),
+            Err(Errno::INTR) => Ok(Ready { typed: false, woken: false, signalled: true }),
             Err(e) => Err(e.into()),
         }
     }

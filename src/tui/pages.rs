@@ -5,7 +5,7 @@ use std::rc::Rc;
 use ratatui::text::{Line, Span};
 
 use super::markdown;
-use super::seen::{DiffSeen, FlowSeen, Found, LetterSeen, Part, RunSeen};
+use super::seen::{DiffSeen, FileSeen, FlowSeen, Found, LetterSeen, Part, RunSeen};
 use super::state::{Panel, Rendered, State};
 use super::theme::Tone;
 use super::wrap::fold;
@@ -68,7 +68,7 @@ fn of_letter(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static
         };
         lines.extend(field(state, "run", &format!("{run}{more}"), Tone::Work, width));
     }
-    for (name, size, wrong) in &letter.files {
+    for FileSeen { name, size, wrong } in &letter.files {
         let wrong = wrong.as_ref().map(|wrong| format!(" · {wrong}")).unwrap_or_default();
         lines.extend(field(state, "file", &format!("{name} · {size} bytes{wrong}"), Tone::Plain, width));
     }

@@ -166,8 +166,7 @@ pub(super) struct LetterSeen {
     pub(super) via: Option<String>,
     pub(super) priority: &'static str,
     pub(super) body: String,
-    /// Attachments: name, size, and what is wrong with it.
-    pub(super) files: Vec<(String, u64, Option<String>)>,
+    pub(super) files: Vec<FileSeen>,
     pub(super) doubts: Vec<String>,
     pub(super) thread: Vec<ThreadRow>,
     pub(super) flow: Option<String>,
@@ -179,6 +178,14 @@ pub(super) struct LetterSeen {
     pub(super) is_mine: bool,
     /// It asks the person to approve something.
     pub(super) gate: Option<String>,
+}
+
+/// An attachment.
+#[derive(Debug)]
+pub(super) struct FileSeen {
+    pub(super) name: String,
+    pub(super) size: u64,
+    pub(super) wrong: Option<String>,
 }
 
 /// A message of a conversation.

@@ -9,7 +9,7 @@ use crate::mailbox::attachments::FileState;
 use crate::name::MailboxId;
 use crate::post::line::{marks, of_state, who};
 use crate::post::{Error, Me, Opened, Post, Result, USER, VIA};
-use crate::tui::seen::{LetterRow, LetterSeen, Tab, ThreadRow};
+use crate::tui::seen::{FileSeen, LetterRow, LetterSeen, Tab, ThreadRow};
 use crate::workflow::decision;
 
 /// How many of the newest runs are searched for those of a message.
@@ -127,7 +127,7 @@ fn seen(post: &Post, me: &Me, opened: &Opened) -> LetterSeen {
             FileState::Changed => Some("changed".to_owned()),
             FileState::Unreadable(why) => Some(why.clone()),
         };
-        (file.attachment.name.clone(), file.attachment.size, wrong)
+        FileSeen { name: file.attachment.name.clone(), size: file.attachment.size, wrong }
     });
     LetterSeen {
         id: envelope.id.to_string(),

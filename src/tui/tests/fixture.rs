@@ -177,7 +177,7 @@ pub(super) fn letter(id: &str) -> LetterSeen {
         via: Some("claude".into()),
         priority: "high",
         body: BODY.into(),
-        files: vec![("report.pdf".into(), 4096, Some("changed".into()))],
+        files: vec![FileSeen { name: "report.pdf".into(), size: 4096, wrong: Some("changed".into()) }],
         doubts: vec!["`prioritty` is not known".into()],
         thread: vec![
             row(0, REQUEST, "user → planner", "Review src/parse.rs"),

@@ -19,7 +19,7 @@ const ROWS: usize = 100;
 struct Failed<'a> {
     room: &'a str,
     boxes: Vec<Box>,
-    broken: Vec<(String, String, String)>,
+    broken: Vec<Broken>,
     faults: Vec<String>,
     total: usize,
     is_person: bool,
@@ -32,6 +32,13 @@ struct Box {
     rows: Vec<Row>,
     /// How many there are, also if not all are shown.
     total: usize,
+}
+
+/// A file in the quarantine of a mailbox.
+struct Broken {
+    mailbox: String,
+    file: String,
+    why: String,
 }
 
 struct Row {
@@ -63,7 +70,8 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         };
         for one in put_away.map(|found| found.messages).unwrap_or_default() {
             let why = one.header.err().map_or_else(|| "it was put aside".to_owned(), |broken| broken.why);
-            broken.push((name.clone(), visible::line(&one.name), visible::line(&why)));
+            let (mailbox, file, why) = (name.clone(), visible::line(&one.name), visible::line(&why));
+            broken.push(Broken { mailbox, file, why });
         }
         let letters = all.letters.iter().rev().map(|letter| Row {
             file: letter.name.clone(),
