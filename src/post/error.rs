@@ -72,7 +72,7 @@ pub enum Error {
     #[error("nothing in the trash has the id `{id}`")]
     NotInTrash { id: String },
     #[error("the name `{name}` was taken meanwhile")]
-    UndoTaken { name: String, bag: String },
+    UndoTaken { name: String, bag: String, suggestions: Vec<String> },
     #[error("the messages of `{name}` are now registered as `{other}`")]
     InboxTaken { name: String, other: String },
     #[error("there is no group `@{name}`")]

@@ -66,12 +66,13 @@ impl Error {
                 vec![Hint::again_with("--unread").to("prunes it with its unread mail").into()]
             }
             Self::NotInTrash { .. } => vec![Hint::run(&["undo"]).to("what can be brought back").into()],
-            Self::UndoTaken { name, bag } => vec![
-                Hint::run(&["undo", bag, "--name", &format!("{name}-2")])
-                    .to("brings it back under another name")
-                    .into(),
-                Hint::run(&["prune", name]).to("frees the name").into(),
-            ],
+            Self::UndoTaken { name, bag, suggestions } => {
+                let renamed = |free: &String| {
+                    Hint::run(&["undo", bag, "--name", free]).to("brings it back under another name").into()
+                };
+                let prune = Hint::run(&["prune", name]).to("frees the name").into();
+                suggestions.first().map(renamed).into_iter().chain([prune]).collect()
+            }
             Self::InboxTaken { other, .. } => {
                 vec![Hint::run(&["prune", other]).to("frees them for their old name").into()]
             }

@@ -175,7 +175,10 @@ fn check_free(registry: &Registry, entry: &mut Entry, name: Option<&Name>, bag: 
         entry.name = name.to_string();
     }
     if let Some(name) = entry.names().find(|name| taken(name)) {
-        return Err(Error::UndoTaken { name: name.to_owned(), bag: bag.to_owned() });
+        // Another name than its own cannot be chosen anew.
+        let renamed = Name::parse(name).ok().filter(|_| name == own);
+        let suggestions = renamed.map(|name| registry.suggestions(&name)).unwrap_or_default();
+        return Err(Error::UndoTaken { name: name.to_owned(), bag: bag.to_owned(), suggestions });
     }
     match registry.entries.iter().find(|e| e.inbox == entry.inbox && e.id != entry.id) {
         Some(other) => Err(Error::InboxTaken { name: own, other: other.name.clone() }),

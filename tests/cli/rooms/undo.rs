@@ -72,10 +72,12 @@ fn a_name_that_was_taken_meanwhile_is_an_error_that_says_what_to_do() {
     room.send("alice", "bob", "unread");
     let id = prune(&room, &["bob", "--unread"]);
     room.run(["setup", "bob", "--child"]).succeeds();
+    // It suggested `bob-2` without a look.
+    room.run(["setup", "bob-2", "--child"]).succeeds();
     let before = room.tree();
     let ran = room.by("alice", ["undo", &id]).exits(4);
     assert!(
-        ran.err.contains("`bob` was taken") && ran.err.contains(&format!(" undo {id} --name bob-2")),
+        ran.err.contains("`bob` was taken") && ran.err.contains(&format!(" undo {id} --name bob-3")),
         "{}",
         ran.err
     );
