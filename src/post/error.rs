@@ -3,7 +3,7 @@
 use thiserror::Error as ThisError;
 
 use super::line::counted;
-use crate::mailbox::{self, fault};
+use crate::mailbox::{self, Folder, fault};
 use crate::message::envelope::BadValue;
 use crate::name::BadName;
 use crate::person::NoPerson;
@@ -89,13 +89,13 @@ pub enum Error {
     NoClaim { token: String, why: Option<String> },
     #[error("the claim {token} belongs to `{owner}`")]
     ForeignClaim { token: String, owner: String },
-    /// `run`: the run of the dispatcher that works on it; empty for a claim made by hand.
-    #[error("`{reference}` is claimed by {} until {until}", holder(.owner, .run))]
-    ClaimedBy { reference: String, owner: String, run: String, until: String },
+    /// `run`: the run of the dispatcher that works on it; `None` for a claim made by hand.
+    #[error("`{reference}` is claimed by {} until {until}", holder(.owner, .run.as_deref()))]
+    ClaimedBy { reference: String, owner: String, run: Option<String>, until: String },
     #[error("`{reference}` is not claimed any more: its lease ended at {until}")]
     LeaseEnded { reference: String, until: String },
-    #[error("`{reference}` is not claimed: it is in {folder}")]
-    NotClaimed { reference: String, folder: &'static str },
+    #[error("`{reference}` is not claimed: it is in {}", .folder.as_str())]
+    NotClaimed { reference: String, folder: Folder },
     #[error("`{reference}` fits several claims: {}", .tokens.join(", "))]
     AmbiguousClaim { reference: String, tokens: Vec<String> },
     #[error("the messages of `{name}` are missing: {path} is not a mailbox")]
@@ -282,8 +282,8 @@ impl Error {
 }
 
 /// Who has a claim.
-fn holder(owner: &str, run: &str) -> String {
-    if run.is_empty() { format!("`{owner}`") } else { format!("the run {run} of `{owner}`") }
+fn holder(owner: &str, run: Option<&str>) -> String {
+    run.map_or_else(|| format!("`{owner}`"), |run| format!("the run {run} of `{owner}`"))
 }
 
 fn disk_code(e: &fault::Error) -> Failure {

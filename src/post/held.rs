@@ -108,17 +108,18 @@ impl Post {
             return Ok(Some(Error::LeaseEnded { reference, until }));
         }
         let owner = self.name_of(&terms.owner).to_owned();
-        if terms.owner == me.id.as_str() && terms.run.is_empty() {
+        let run = Some(terms.run.clone()).filter(|run| !run.is_empty());
+        if terms.owner == me.id.as_str() && run.is_none() {
             return Ok(None);
         }
-        Ok(Some(Error::ClaimedBy { reference, owner, run: terms.run.clone(), until }))
+        Ok(Some(Error::ClaimedBy { reference, owner, run, until }))
     }
 
     /// The error for a text that names no claim.
     fn not_claimed(&self, me: &Me, reference: &str) -> Result<Error> {
         let reference = crate::message::visible::clip(reference, 40);
         match self.find(me, &reference) {
-            Ok(found) => Ok(Error::NotClaimed { reference, folder: found.folder.as_str() }),
+            Ok(found) => Ok(Error::NotClaimed { reference, folder: found.folder }),
             Err(Error::NoMessage { .. } | Error::ShortReference { .. }) => {
                 Ok(Error::NoClaim { token: reference, why: None })
             }

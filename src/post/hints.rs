@@ -4,7 +4,7 @@
 use super::setup::PLACEHOLDER;
 use super::{Error, USER};
 use crate::hint::{Hint, quoted};
-use crate::mailbox::fault;
+use crate::mailbox::{Folder, fault};
 use crate::room;
 
 impl Error {
@@ -92,11 +92,13 @@ impl Error {
             }
             Self::NoClaim { .. } => vec![Hint::run(&["claim"]).to("takes the next message").into(), log()],
             Self::ForeignClaim { owner, .. } => vec![Hint::again_as(owner).to("if that is you").into()],
-            Self::ClaimedBy { owner, run, .. } if run.is_empty() => {
+            Self::ClaimedBy { owner, run: None, .. } => {
                 vec![Hint::again_as(owner).to("if that is you").into()]
             }
-            Self::ClaimedBy { run, .. } => vec![Hint::run(&["runs", run]).to("what it does").into()],
-            Self::LeaseEnded { reference, .. } | Self::NotClaimed { reference, folder: "inbox" } => {
+            Self::ClaimedBy { run: Some(run), .. } => {
+                vec![Hint::run(&["runs", run]).to("what it does").into()]
+            }
+            Self::LeaseEnded { reference, .. } | Self::NotClaimed { reference, folder: Folder::Inbox } => {
                 vec![Hint::run(&["claim", reference]).to("takes it").into()]
             }
             Self::NotClaimed { reference, .. } => {
