@@ -28,6 +28,7 @@ use crate::hex;
 use crate::mailbox::lock::{Hold, Lock};
 use crate::mailbox::{Dir, IfAny, fault};
 use crate::message::visible;
+use crate::name::with_numbers;
 use crate::post::{Post, Worktrees};
 use crate::process::child::Next;
 use crate::process::git::{self, Git};
@@ -313,12 +314,14 @@ struct FreeBranch {
 
 /// The first free branch of this name.
 fn free(dir: &Dir, branch: &str) -> Result<FreeBranch> {
-    let mut number = 1;
-    loop {
-        let name = if number == 1 { branch.to_owned() } else { format!("{branch}-{number}") };
+    let parts = |name: &str| {
         let slug = name.replace('/', "+");
         let lock = format!("{slug}.lock");
-        // The lock of the last one is waited for.
+        (slug, lock)
+    };
+    let mut last = branch.to_owned();
+    for name in with_numbers(branch).take(SAME) {
+        let (slug, lock) = parts(&name);
         if let Some(lock) = dir.try_lock(&lock, Hold::Alone)? {
             return Ok(FreeBranch { name, slug, lock });
         }
@@ -327,11 +330,11 @@ fn free(dir: &Dir, branch: &str) -> Result<FreeBranch> {
             return Ok(FreeBranch { name, slug, lock });
         }
         drop(sweep);
-        if number == SAME {
-            return Ok(FreeBranch { lock: dir.lock(&lock)?, name, slug });
-        }
-        number += 1;
+        last = name;
     }
+    // Runs work on all of them: this one waits for the last.
+    let (slug, lock) = parts(&last);
+    Ok(FreeBranch { lock: dir.lock(&lock)?, name: last, slug })
 }
 
 fn read(dir: &Dir, slug: &str) -> Result<Option<Record>> {
