@@ -2,7 +2,7 @@
 //!
 //! Folders follow the data: a message is written (`message`), put into a mailbox (`mailbox`, in a `room`),
 //! someone is woken (`wait`), and people look on (`journal`, `doctor`). `post` holds the verbs, `view` the documents;
-//! what talks to anyone (`cli`, `mcp`) holds no rules.
+//! what talks to anyone (`cli`, `mcp`, `tui`, `web`, `courier`) holds no rules.
 //!
 //! The library never prints, reads the environment, finds the home directory or exits; `cli` does.
 
