@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_repository_is_passed_over() {
+    fn a_directory_that_is_not_a_repository_is_passed_over() {
         let disk = Disk::new();
         disk.git("home/.git");
         disk.git("home/web/.git");

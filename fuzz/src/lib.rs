@@ -141,7 +141,7 @@ pub fn settings(bytes: &[u8]) {
 }
 
 /// The definition of a workflow: what is wrong has its place in the file; what is right can be drawn, and a run of it
-/// comes to the same whoever computes it.
+/// has the same result on each computation.
 pub fn definitions(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let definition = match reading::parse(&text, "f") {

@@ -20,8 +20,8 @@ pub const UNSEEN: &str = "postroom: no terminal shows this session, so it is not
 /// Why a session that lost its mailbox is not woken.
 pub const LOST: &str = "postroom: this session no longer has that mailbox, so it is not woken.";
 
-/// The notice at the beginning of a session. `known`: how many unread messages it was told of before, which it may have
-/// forgotten since; a later notice tells it the others.
+/// The notice at the beginning of a session. `known`: how many unread messages were announced to it before, which it may
+/// have forgotten since; a later notice announces the others.
 pub fn beginning(name: &str, known: usize, needs_name: bool) -> String {
     let name = shortened(name, 80);
     let mut text = format!("postroom: this session has the mailbox {name}");

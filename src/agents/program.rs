@@ -124,7 +124,7 @@ pub struct File {
 /// for each root).
 #[derive(Debug, Clone, Copy)]
 pub struct Launch {
-    /// What the program reads in this start. A file below `{start}` is ours; any other lies in the directories of the
+    /// What the program reads in this start. A file below `{start}` is ours; any other is in the directories of the
     /// program, and the ledger takes it out when the last start that uses it is over.
     pub files: &'static [File],
     pub arguments: &'static [Argument],

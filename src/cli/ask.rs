@@ -147,7 +147,7 @@ impl Interrupt {
         Some(self.signal.load(Ordering::SeqCst)).filter(|number| *number != 0)
     }
 
-    /// The answer is here, and whoever reads it may never come.
+    /// The answer is here; nobody may ever read it.
     fn ends_as_usual(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         // One that came before; the answer stays unread.

@@ -192,7 +192,7 @@ fn reason(run: &Run) -> &str {
 
 /// The state of a message whose claim is over, by the folder it is in; `why` if it is not done.
 pub(super) fn state_of(post: &Post, me: &Me, file: &str, why: &str) -> Result<Ending> {
-    Ok(match post.lies_in(me, file)? {
+    Ok(match post.folder_of(me, file)? {
         Some(Folder::Inbox | Folder::Claimed(_) | Folder::Working) => Ending::again(why),
         Some(Folder::Failed) => Ending::failed(why),
         // Its sender may have taken it back.

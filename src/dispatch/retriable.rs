@@ -232,7 +232,7 @@ fn parked_of(post: &Post, me: &Me) -> Result<Vec<Parked>> {
     let (parked, gone): (Vec<_>, Vec<_>) = parked.into_iter().partition(|one| unread.contains(&one.file));
     for one in gone {
         // A run may hold it just now.
-        if !matches!(post.lies_in(me, &one.file)?, Some(Folder::Claimed(_))) {
+        if !matches!(post.folder_of(me, &one.file)?, Some(Folder::Claimed(_))) {
             runs.forget_parked(&one.mailbox, &one.file)?;
         }
     }

@@ -251,7 +251,7 @@ impl Work {
     pub(super) fn is_given_up(&self, job: &Job<'_>) -> bool {
         let held = self.held.borrow();
         matches!(held.mailbox.terms(held.token), Ok(None))
-            && matches!(job.post.lies_in(job.me, self.file()), Ok(Some(Folder::Failed)))
+            && matches!(job.post.folder_of(job.me, self.file()), Ok(Some(Folder::Failed)))
     }
 }
 

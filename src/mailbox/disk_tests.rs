@@ -110,7 +110,7 @@ fn replacing_leaves_no_litter_and_touching_makes_a_file() {
 }
 
 #[test]
-fn where_no_rename_refuses_to_replace_a_taken_name_is_told_of_a_directory_too() {
+fn where_no_rename_refuses_to_replace_a_taken_name_is_still_refused() {
     let (_temp, dir) = room();
     dir.create_dir("a").unwrap();
     dir.create_dir("b").unwrap().write_new("f", b"x").unwrap();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frontmatter() {
+    fn a_text_without_a_whole_header_is_refused() {
         assert_eq!(split(""), Err(ParseError::Empty));
         assert_eq!(split("hello"), Err(ParseError::NoFrontmatter));
         assert_eq!(split("---\na: 1\n"), Err(ParseError::Unclosed));

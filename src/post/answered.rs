@@ -98,7 +98,7 @@ impl Post {
     }
 
     /// The folder of a mailbox that contains a file, if any does.
-    pub fn lies_in(&self, me: &Me, file: &str) -> Result<Option<Folder>> {
+    pub fn folder_of(&self, me: &Me, file: &str) -> Result<Option<Folder>> {
         match self.find(me, file) {
             Ok(found) => Ok(Some(found.folder)),
             Err(e @ (Error::Disk(_) | Error::Failing { .. } | Error::Room(_))) => Err(e),

@@ -251,7 +251,7 @@ impl Post {
         Ok(me.mailbox.unseen(usize::MAX)?.names)
     }
 
-    /// The number of unread messages that the caller's session was told of; another hook tells the rest.
+    /// The number of unread messages that were announced to the caller's session; another hook announces the rest.
     pub fn known_count(&self, me: &Me) -> Result<usize> {
         let Some(session) = &self.caller.session else { return Ok(0) };
         self.refresh(&me.mailbox)?;

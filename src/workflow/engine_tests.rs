@@ -129,15 +129,15 @@ fn gates_are_passed_in_order_and_each_is_asked_once() {
 }
 
 #[test]
-fn a_failure_is_mended_round_by_round_and_then_final() {
-    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: '{{ round }}: {{ steps.fix.result or steps.a.result }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: 'mend {{ steps.b.result }}'}\n  c: {agent: x, needs: b, prompt: C}\n";
+fn a_failure_is_repaired_round_by_round_and_then_final() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: '{{ round }}: {{ steps.fix.result or steps.a.result }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: 'repair {{ steps.b.result }}'}\n  c: {agent: x, needs: b, prompt: C}\n";
     let mut run = engine(text);
     assert_eq!(asks(&run), ["a/0 x: A"], "a failure handler is not begun by itself");
     say(&mut run, "a", 0, Ok("one"));
     say(&mut run, "b", 0, Ok("no"));
-    assert_eq!(bare(&run), ["fix/0 x: mend no"]);
-    say(&mut run, "fix", 0, Ok("mended"));
-    assert_eq!(bare(&run), ["b/0 y: 2: mended"]);
+    assert_eq!(bare(&run), ["fix/0 x: repair no"]);
+    say(&mut run, "fix", 0, Ok("repaired"));
+    assert_eq!(bare(&run), ["b/0 y: 2: repaired"]);
     assert_eq!(asks(&again(&run)), asks(&run));
     let mut good = again(&run);
     say(&mut good, "b", 0, Ok("ok"));
@@ -197,8 +197,8 @@ fn a_stopped_run_computed_again_lets_end_what_had_begun() {
 }
 
 #[test]
-fn nothing_is_mended_in_a_run_that_is_to_stop() {
-    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, prompt: B, gate: {contains: ok}, on_failure: fix}\n  fix: {agent: x, prompt: mend}\n";
+fn nothing_is_repaired_in_a_run_that_is_to_stop() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, prompt: B, gate: {contains: ok}, on_failure: fix}\n  fix: {agent: x, prompt: repair}\n";
     let mut run = engine(text);
     say(&mut run, "a", 0, Err("no"));
     say(&mut run, "b", 0, Ok("bad"));
@@ -206,8 +206,8 @@ fn nothing_is_mended_in_a_run_that_is_to_stop() {
     let mut run = engine(text);
     say(&mut run, "b", 0, Ok("bad"));
     say(&mut run, "a", 0, Err("no"));
-    assert_eq!((asks(&run), asks(&again(&run))), (vec!["fix/0 x: mend".to_owned()], asks(&run)));
-    say(&mut run, "fix", 0, Ok("mended"));
+    assert_eq!((asks(&run), asks(&again(&run))), (vec!["fix/0 x: repair".to_owned()], asks(&run)));
+    say(&mut run, "fix", 0, Ok("repaired"));
     assert_eq!(
         (asks(&run).len(), run.status()),
         (0, Status::Failed),
@@ -217,21 +217,21 @@ fn nothing_is_mended_in_a_run_that_is_to_stop() {
 
 #[test]
 fn what_stands_before_a_step_stands_before_every_round_of_it() {
-    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, when: steps.a.result, prompt: B, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: mend}\n";
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, when: steps.a.result, prompt: B, on_failure: {step: fix, rounds: 2}}\n  fix: {agent: x, prompt: repair}\n";
     let mut run = engine(text);
     say(&mut run, "a", 0, Ok("no truth value"));
     for _ in 0..2 {
-        assert_eq!(asks(&run), ["fix/0 x: mend"]);
-        say(&mut run, "fix", 0, Ok("mended"));
+        assert_eq!(asks(&run), ["fix/0 x: repair"]);
+        say(&mut run, "fix", 0, Ok("repaired"));
     }
     assert_eq!((asks(&run).len(), run.status()), (0, Status::Failed), "b was never to be done");
 }
 
 #[test]
-fn what_mends_begun_again_begins_again_what_it_mends() {
-    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: B, gate: {contains: ok}, on_failure: fix}\n  fix: {agent: x, prompt: mend}\n";
+fn what_repairs_begun_again_begins_again_what_it_repairs() {
+    let text = "steps:\n  a: {agent: x, prompt: A}\n  b: {agent: y, needs: a, prompt: B, gate: {contains: ok}, on_failure: fix}\n  fix: {agent: x, prompt: repair}\n";
     let mut run = engine(text);
-    for (step, said) in [("a", "1"), ("b", "bad"), ("fix", "mended"), ("b", "ok")] {
+    for (step, said) in [("a", "1"), ("b", "bad"), ("fix", "repaired"), ("b", "ok")] {
         say(&mut run, step, 0, Ok(said));
     }
     assert_eq!(run.status(), Status::Completed);
@@ -289,15 +289,15 @@ fn a_retry_repeats_the_items_that_failed_and_keeps_the_others() {
 
 #[test]
 fn a_retry_goes_on_where_the_rounds_ended() {
-    let text = "steps:\n  a: {agent: y, prompt: 'A{{ round }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 1}}\n  fix: {agent: x, prompt: mend}\n";
+    let text = "steps:\n  a: {agent: y, prompt: 'A{{ round }}', gate: {contains: ok}, on_failure: {step: fix, rounds: 1}}\n  fix: {agent: x, prompt: repair}\n";
     let mut run = engine(text);
     for (step, said) in [("a", Ok("bad")), ("fix", Err("broken"))] {
         say(&mut run, step, 0, said);
     }
     assert_eq!(run.status(), Status::Failed);
     retry(&mut run, None, false);
-    assert_eq!(asks(&run), ["fix/0 x: mend"], "the handler failed, not what it handles");
-    say(&mut run, "fix", 0, Ok("mended"));
+    assert_eq!(asks(&run), ["fix/0 x: repair"], "the handler failed, not what it handles");
+    say(&mut run, "fix", 0, Ok("repaired"));
     say(&mut run, "a", 0, Ok("bad"));
     assert_eq!(run.status(), Status::Failed);
     retry(&mut run, None, false);
@@ -336,7 +336,7 @@ fn a_cancelled_run_asks_again_for_what_was_under_way() {
 
 #[test]
 fn an_unclear_verdict_is_asked_again_and_a_rejection_is_not() {
-    let text = "steps:\n  a: {agent: y, prompt: A, retry: 1, gate: {verdict: {accept: [GO, SHIP], reject: STOP}}, on_failure: {step: fix, rounds: 1}}\n  fix: {agent: x, prompt: mend}\n";
+    let text = "steps:\n  a: {agent: y, prompt: A, retry: 1, gate: {verdict: {accept: [GO, SHIP], reject: STOP}}, on_failure: {step: fix, rounds: 1}}\n  fix: {agent: x, prompt: repair}\n";
     let mut run = engine(text);
     assert!(
         asks(&run)[0]
@@ -351,12 +351,12 @@ fn an_unclear_verdict_is_asked_again_and_a_rejection_is_not() {
     say(&mut run, "a", 0, Err("it exited with 1"));
     assert!(asks(&run)[0].starts_with("a/0 y:"), "what was unclear leaves the retry: {:?}", asks(&run));
     say(&mut run, "a", 0, Ok("no\nVERDICT: STOP"));
-    assert_eq!(asks(&run), ["fix/0 x: mend"]);
-    say(&mut run, "fix", 0, Ok("mended"));
+    assert_eq!(asks(&run), ["fix/0 x: repair"]);
+    say(&mut run, "fix", 0, Ok("repaired"));
     say(&mut run, "a", 0, Ok("VERDICT: SHIP"));
     assert_eq!(run.status(), Status::Completed);
     say(&mut never, "a", 0, Ok("hm"));
-    assert_eq!(asks(&never), ["fix/0 x: mend"], "it is not asked for ever");
+    assert_eq!(asks(&never), ["fix/0 x: repair"], "it is not asked for ever");
 }
 
 #[test]

@@ -75,7 +75,7 @@ pub(crate) fn is_turn(body: &Value, offered: &[Offered]) -> bool {
     !offered.is_empty() && !is_other("request_kind", "turn") && !is_title
 }
 
-/// The answer to what is no turn: the least that fits the schema that was asked for.
+/// The answer to a request that is not a turn: the least that fits the schema that was asked for.
 pub(crate) fn aside(api: Api, body: &Value) -> String {
     let schema = match api {
         Api::Anthropic => &body["output_config"]["format"]["schema"],

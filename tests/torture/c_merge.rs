@@ -1,6 +1,6 @@
 //! C4: two machines. A room is copied, both copies are used, and the trees are merged as a program that synchronises
 //! directories does it: what only one has is copied, and of a file that both changed one version stays. Every message is
-//! there afterwards, and what the registry lost is reported and mended.
+//! there afterwards, and what the registry lost is reported and repaired.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -57,10 +57,10 @@ pub(crate) fn two_machines(lab: &Lab) -> Outcome {
             && told.stdout().contains(&format!("the name `{name}` on its card and no entry"));
         findings.check(reported, || format!("the loss of {name} is not reported: {}", told.shown()));
     }
-    let mended = place.run(&["doctor", "--fix"]);
-    findings.check(mended.ok(), || format!("not mended: {}", mended.stdout()));
-    findings.extend("mended", place.doctor());
-    findings.check(everything(&place, &findings) == here, || "mending moved mail".to_owned());
+    let repaired = place.run(&["doctor", "--fix"]);
+    findings.check(repaired.ok(), || format!("not repaired: {}", repaired.stdout()));
+    findings.extend("repaired", place.doctor());
+    findings.check(everything(&place, &findings) == here, || "repairing moved mail".to_owned());
     let names = place.ok(&["names"]).stdout();
     let franks = names.lines().filter(|line| line.contains("frank")).count();
     findings.check(franks == 2, || format!("the two called frank: {names}"));
@@ -69,7 +69,7 @@ pub(crate) fn two_machines(lab: &Lab) -> Outcome {
         findings.check(ended.ok(), || format!("{name} after the merge: {}", ended.shown()));
     }
     findings.verdict(format!(
-        "{} messages of two machines, 0 lost; {} files in conflict, 2 lost names reported and mended",
+        "{} messages of two machines, 0 lost; {} files in conflict, 2 lost names reported and repaired",
         sent.len(),
         conflicts.len()
     ))

@@ -134,7 +134,7 @@ fn judge(
         }
     }
     for (key, copies) in &lies {
-        findings.check(copies.len() == 1, || format!("{at}: {key} lies in {copies:?}"));
+        findings.check(copies.len() == 1, || format!("{at}: {key} is in {copies:?}"));
     }
     for (key, reader) in acked {
         let right = lies.get(key).is_some_and(|copies| copies[0].ends_with(&format!("r{reader}")));

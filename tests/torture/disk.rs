@@ -108,7 +108,7 @@ impl Disk {
         self.power_on();
     }
 
-    /// From here on nothing reaches the disk, whoever still writes.
+    /// From here on nothing reaches the disk, no matter who still writes.
     pub(crate) fn power_off(&self) {
         if !self.can_be_shut_down {
             let words = ["--sparse=always", "--reflink=never"].map(OsStr::new);

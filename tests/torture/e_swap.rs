@@ -1,4 +1,4 @@
-//! E3: a directory that becomes a link and back while mail is sent and read. Whoever may write into the room can do that;
+//! E3: a directory that becomes a link and back while mail is sent and read. Everybody who may write into the room can do that;
 //! nothing is ever written or read through the link.
 
 use std::fs;

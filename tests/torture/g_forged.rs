@@ -1,4 +1,4 @@
-//! G1: forged senders. Whoever may write into a mailbox may write any `from`; nothing ever shows it as more than a claim.
+//! G1: forged senders. Everybody who may write into a mailbox may write any `from`; nothing ever shows it as more than a claim.
 //!
 //! Signatures, and so a replay that could be told from the first, belong to mail between machines.
 

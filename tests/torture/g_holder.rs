@@ -70,7 +70,7 @@ fn killed(place: &Place, round: usize, findings: &Findings) -> Option<Duration> 
     (refused.code == Some(4) && taken.ok()).then_some(took)
 }
 
-/// Whoever set a mailbox up is dead, and its number belongs to another process, which lives. How many cases.
+/// The process that set a mailbox up is dead, and its number belongs to another process, which lives. How many cases.
 fn numbers_that_come_back(place: &Place, findings: &Findings) -> usize {
     // The process that is remembered becomes another program under the same number.
     let mut script = place.command(&["setup", "dave"]).env("CLAUDE_CODE_SESSION_ID", "session-of-dave");
@@ -102,7 +102,7 @@ fn numbers_that_come_back(place: &Place, findings: &Findings) -> usize {
     free("bob", "the number of a dead holder");
     write_number(place, "bob", std::process::id());
     free("bob", "the number of another process");
-    // The other way round: no process has the number that is written down, and the holder lives all the same.
+    // The other way round: no process has the number that is written down, and yet the holder lives.
     let holder = Waiter::asleep(&place.command(&["--as", "bob", "wait", "--timeout", "60"]));
     write_number(place, "bob", unused_number());
     set_time(&place.folder("bob", "seen"), ago(3600));

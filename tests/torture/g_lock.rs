@@ -1,5 +1,5 @@
 //! G5: a lock whose file is removed. Every holder removes the file before it lets go, so that others wait for a lock on a
-//! file that is no longer there; whoever gets such a lock must notice that it holds nothing.
+//! file that is no longer there; a process that gets such a lock must notice that it holds nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};

@@ -116,7 +116,7 @@ fn skewed(place: &Place, each: usize, findings: &Findings) -> usize {
     findings.check(lost == 0 && arrived.len() == keys.len(), || {
         format!("{lost} of {} lost, {} there", keys.len(), arrived.len())
     });
-    // Whoever reads them goes by names alone, and reads each once.
+    // Their reader goes by names alone, and reads each once.
     let mut read = 0;
     while place.run(&["--as", "bob", "read", "-q"]).ok() {
         read += 1;

@@ -67,7 +67,7 @@ pub(crate) fn umasks(lab: &Lab) -> Outcome {
             findings.check(place.folder("bob", made).exists(), || format!("{at}: {made} was never made"));
         }
         entries += look(&place.root, &at, &findings) + look(&place.sessions(), &at, &findings);
-        // Only now, because it mends modes.
+        // Only now, because it repairs modes.
         run(&["doctor", "--fix"], 0);
         look(&place.root, &at, &findings);
     }

@@ -88,7 +88,7 @@ fn writers(lab: &Lab, findings: &Findings) -> String {
         .flatten()
         .filter(|(_, bytes)| String::from_utf8_lossy(bytes).contains("the limit `hops`"))
         .count();
-    findings.check(told > 0, || "whoever wrote the message that was stopped is not told".to_owned());
+    findings.check(told > 0, || "the sender of the message that was stopped is not told".to_owned());
     findings.extend("two that write", place.doctor());
     format!("2 that write: {worked} runs done, {} stopped and told", stopped.len())
 }

@@ -1,4 +1,4 @@
-//! What L1 and L2 ask of the ways by which agent programs are told of mail: MCP and hooks.
+//! What L1 and L2 ask of the ways by which agent programs hear of mail: MCP and hooks.
 
 use std::fs;
 

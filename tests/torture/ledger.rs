@@ -1,7 +1,7 @@
 //! The ledger: what was meant, what was acknowledged, what arrived; and the verdict over the three.
 //!
 //! Every body carries its own key and ends with the checksum of all that comes before it, so a partial
-//! message is told from a whole one without asking whoever sent it. Messages are taken apart here by hand and
+//! message is told from a whole one without asking its sender. Messages are taken apart here by hand and
 //! not by the library that is under test.
 
 use std::collections::{BTreeMap, BTreeSet};

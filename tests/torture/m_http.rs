@@ -75,7 +75,7 @@ pub(crate) fn other_names(lab: &Lab) -> Outcome {
     for wish in wishes() {
         let mut judge = |what: &str, told: (u16, String)| {
             refused += 1;
-            // Not for lack of a session, which whoever is let in is told.
+            // Not for lack of a session: a client hears of that only once it is let in.
             let why = matches!(told.0, 400 | 403) && !told.1.contains("Session ID");
             findings.check(why, || format!("{what}: {} {:?}", told.0, told.1));
         };

@@ -389,7 +389,7 @@ fn report(test: &Test, lab: &Lab) -> Outcome {
     outcome
 }
 
-/// Says that a test was skipped, also to whoever collects that.
+/// Says that a test was skipped, also in the file that collects that.
 fn skip(line: &str) {
     println!("{line}");
     let Some(path) = std::env::var_os("POSTROOM_SKIPPED") else { return };

@@ -181,7 +181,7 @@ fn strike(scene: &mut Scene, faults: Faults, draws: &mut Draws, snapshot: &std::
         kinds.extend(["couriers killed", "couriers killed", "servers killed"].repeat(often));
     }
     if faults.links && scene.has_links() {
-        kinds.extend(["links cut", "links half open", "links mended"]);
+        kinds.extend(["links cut", "links half open", "links restored"]);
     }
     if faults.losses {
         kinds.extend(["streams wiped", "snapshots restored", "snapshots taken"]);
@@ -219,7 +219,7 @@ fn strike(scene: &mut Scene, faults: Faults, draws: &mut Draws, snapshot: &std::
         }
         "links cut" => scene.link(number, false),
         "links half open" => scene.half_open(number, true),
-        "links mended" => (0..NAMES.len()).for_each(|number| {
+        "links restored" => (0..NAMES.len()).for_each(|number| {
             scene.link(number, true);
             scene.half_open(number, false);
         }),

@@ -324,7 +324,7 @@ impl Scene {
         }
     }
 
-    /// Cuts or mends the link of a machine.
+    /// Cuts or restores the link of a machine.
     pub(crate) fn link(&self, number: usize, up: bool) {
         if let Some(prefix) = &self.spaces {
             let word = if up { "up" } else { "down" };

@@ -191,7 +191,7 @@ fn settle(place: &Place, findings: &Findings) {
     findings.check(waits() == 0, || format!("{} jobs are left", waits()));
 }
 
-/// Every acknowledged message lies in one place, and every job has one answer. Gives how many of those.
+/// Every acknowledged message is in one place, and every job has one answer. Gives how many of those.
 fn judge(place: &Place, ledger: &Ledger, findings: &Findings) -> usize {
     for reader in (0..READERS).map(|n| format!("r{n}")) {
         for folder in ["inbox", "archive"] {

@@ -246,7 +246,7 @@ impl Op {
             Self::Reply => {
                 let copies = count(&alice, "answer");
                 expect(!acked || copies > 0 && filed == 1, "acknowledged, but not delivered or not archived");
-                // Whoever saw the acknowledgement and replies again means a second answer.
+                // An agent that saw the acknowledgement and replies again means a second answer.
                 let most = if acked && again.is_some() { 2 } else { 1 };
                 expect(copies <= most, &format!("{copies} answers"));
                 expect(

@@ -101,7 +101,7 @@ impl Op {
             expect(!settled || noted.contains(self.how()), format!("done, but noted as {noted:?}"));
         }
         let Some(again) = again else { return problems };
-        // Whoever comes back after the deed was done finds no claim any more, and is told so.
+        // A process that comes back after the deed was done finds no claim any more, and is told so.
         let late = self != Self::Claim && again.code == Some(3);
         expect(again.ok() || late, format!("the second run: {}", again.shown()));
         expect(ended_so, format!("{UNSETTLED}, but in {there:?}"));

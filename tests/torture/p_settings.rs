@@ -185,12 +185,12 @@ fn raced(
     findings.check(now.contains(&scene.mark(saved)), || {
         format!("{at}: what was saved is lost: {}", ended.shown())
     });
-    told_of(scene, &ended, at, findings);
+    is_reported(scene, &ended, at, findings);
     findings.extend(at, scene.finish(Some(saved)));
 }
 
 /// An earlier save may lie beside the file if a later one came while it was put back, and then the command says so.
-fn told_of(scene: &Scene, ended: &Ended, at: &str, findings: &Findings) {
+fn is_reported(scene: &Scene, ended: &Ended, at: &str, findings: &Findings) {
     for name in scene.beside() {
         let path = scene.target().with_file_name(&name);
         let text = fs::read_to_string(&path).unwrap_or_default();

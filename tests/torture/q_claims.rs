@@ -1,4 +1,4 @@
-//! Claims under kill and stop: Q2 kills every step of a claim's life, A2 kills whoever is running, A6 stops a
+//! Claims under kill and stop: Q2 kills every step of a claim's life, A2 kills every process that is running, A6 stops a
 //! claimer at every system call while another one works.
 //!
 //! However it ends, a message is in one place, is finished once, and comes back when a lease ends, with its
@@ -167,7 +167,7 @@ fn after_end(
     findings: &Findings,
 ) {
     let again = run();
-    // Whoever comes back after the deed was done finds no claim any more, and is told so.
+    // A process that comes back after the deed was done finds no claim any more, and is told so.
     findings
         .check(again.ok() || again.code == Some(3), || format!("{at}: the second run: {}", again.shown()));
     findings.check(!killed.ok() || again.code == Some(3), || format!("{at}: done twice: {}", again.shown()));
@@ -183,7 +183,7 @@ fn after_end(
     findings.check(told == expected, || format!("{at}: alice has {told} messages, not {expected}"));
 }
 
-/// Kills whoever is running, again and again, while senders and claimers go on.
+/// Kills the running processes, again and again, while senders and claimers go on.
 pub(crate) fn killed_at_random(lab: &Lab) -> Outcome {
     let seconds = if lab.tier == 0 { 2 } else { 60 };
     let dir = lab.fast_dir();

@@ -107,7 +107,7 @@ pub(crate) fn after(deed: Deed, scene: &Scene, told: bool) -> Vec<String> {
     };
     let asked_before = questions(scene);
     let again = scene.run().end();
-    // Whoever comes back after the deed was done finds no claim any more, or nothing to clean up, and is told so.
+    // A process that comes back after the deed was done finds no claim any more, or nothing to clean up, and is told so.
     let told = match deed {
         Deed::CleanUp => again.code == Some(1),
         deed => deed.is_held() && again.code == Some(3),
@@ -133,7 +133,7 @@ fn at_the_end(deed: Deed, scene: &Scene) -> Vec<String> {
             problems.push(what);
         }
     };
-    // Whoever asked looks, which carries over what was cut off.
+    // The asker looks, which carries over what was cut off.
     let asker = if deed == Deed::ReplyInTree { "writer" } else { "alice" };
     scene.place.run(&["--as", asker, "check"]);
     let end = look(scene);

@@ -13,6 +13,7 @@ mod pages;
 mod platform;
 mod source;
 mod text;
+mod wording;
 
 use std::fmt;
 use std::path::Path;
@@ -68,6 +69,7 @@ pub(crate) fn check(root: &Path) -> Result<(), String> {
 fn findings(files: &[File], private: &[String]) -> Vec<Finding> {
     let mut findings = source::findings(files);
     findings.extend(text::findings(files, private));
+    findings.extend(wording::findings(files));
     findings.extend(links::findings(files));
     findings.extend(pages::findings(files));
     findings.extend(graph::findings(files));
@@ -111,6 +113,7 @@ mod tests {
         for untidy in [
             ("src/lib.rs", "fn main() {}\n"),
             ("src/lib.rs", "//! Trailing space. \n"),
+            ("src/lib.rs", concat!("//! Who", "ever reads it.\n")),
             ("README.md", "[nowhere](nowhere.md)\n"),
             ("CHANGELOG.md", "# Changelog\n"),
             ("src/lib.rs", "//! The library.\nuse rustix::fs::inotify;\n"),

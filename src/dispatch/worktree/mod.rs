@@ -385,7 +385,7 @@ fn home(state: &Worktrees) -> PathBuf {
 fn place<'p>(state: &Worktrees, path: &'p Path) -> Option<(Dir, &'p str)> {
     let slug = path.file_name()?.to_str()?;
     let around = path.parent()?;
-    // The record of a run lies in the room, where agents can write: only a worktree of ours is touched.
+    // The record of a run is in the room, where agents can write: only a worktree of ours is touched.
     if around.parent()? != home(state) {
         return None;
     }

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_knows_the_names_does_not_list_the_archive() {
+    fn a_reader_that_knows_the_names_does_not_list_the_archive() {
         let (_temp, mailbox) = mailbox();
         let (asked, first) = (Letter::new(1, 100_000), Letter::new(2, 90_000));
         first.deliver(&mailbox, None);

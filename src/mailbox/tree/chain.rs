@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_in_the_archive_is_never_replaced() {
+    fn an_archived_message_is_never_replaced() {
         let scene = Scene::new(&["a"]);
         scene.put("a", "2026-11-15-001", "status: completed\n");
         answer(&scene, "a", "2026-11-15-001", "completed");

@@ -117,7 +117,7 @@ fn a_kill_before_the_terms_are_cleared_changes_nothing() {
 }
 
 #[test]
-fn a_message_that_is_broken_and_mended_comes_back() {
+fn a_message_that_is_broken_and_repaired_comes_back() {
     let (scene, agent, clock) = one();
     let token = agent.claim(NAME, &terms(&clock)).unwrap().unwrap();
     scene.put("a", "2026-11-15-001", "status: in_progress\nstatus: twice\n");

@@ -99,7 +99,7 @@ pub fn network(path: &Path) -> Option<&'static str> {
 
 /// Whether this machine's clock dates the files. Only local disks are known to: the server of a network disk has its own clock.
 pub fn is_dated_by_this_machine(path: &Path) -> bool {
-    // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, ZFS, bcachefs, ramfs, overlayfs (what is written lies in its upper layer).
+    // ext2 to ext4, XFS, Btrfs, tmpfs, F2FS, ZFS, bcachefs, ramfs, overlayfs (what is written goes to its upper layer).
     matches!(
         kind_of_disk(path),
         Some(0xef53 | 0x5846_5342 | 0x9123_683e | 0x0102_1994 | 0xf2f5_2010 | 0x2fc1_2fc1 | 0xca45_1a4e)

@@ -86,7 +86,7 @@ fn a_notice_is_short_however_much_there_is() {
     assert!(told.len() <= 600 && told.len() > 300, "{}: {told}", told.len());
     assert!(told.contains("30 unread messages") && told.contains("more: postroom check"), "{told}");
     assert!(!told.contains('\u{202e}'));
-    assert_eq!(says(&room, "prompt"), "", "all thirty were told of");
+    assert_eq!(says(&room, "prompt"), "", "all thirty were announced");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_stop_is_held_up_once_for_each_message() {
     assert_eq!(ran.out, "", "it is already being held up");
     let held = says(&room, "stop");
     assert!(held.contains("two") && !held.contains("\"one\""), "{held}");
-    assert_eq!(says(&room, "tool-end"), "", "who was held up for it was told of it");
+    assert_eq!(says(&room, "tool-end"), "", "the session that was held up for it knows of it");
 }
 
 /// Calls the hook for arriving mail, where a person attends the session. Returns whether it wakes the session.
@@ -230,7 +230,7 @@ fn every_program_gets_its_own_shape() {
 }
 
 #[test]
-fn whoever_waits_is_not_told_a_second_time() {
+fn a_session_that_waits_is_not_told_a_second_time() {
     let room = bound();
     let waiting = room.run(["wait", "--timeout", "60"]).env("CLAUDE_CODE_SESSION_ID", "s1").start();
     until_watching(&waiting);

@@ -183,7 +183,7 @@ fn several_recipients_of_whom_one_fails_are_told_apart() {
 }
 
 #[test]
-fn commands_that_print_text_give_a_document_all_the_same() {
+fn commands_that_print_text_give_a_document_too() {
     let room = TestRoom::empty();
     for arguments in
         [vec!["tools", "man"], vec!["tools", "completions", "bash"], vec!["tools", "shell-init", "bash"]]

@@ -209,7 +209,7 @@ fn a_name_that_is_not_given_is_made_up() {
 }
 
 #[test]
-fn without_a_lock_program_names_collide_all_the_same() {
+fn without_a_lock_program_names_still_collide() {
     let room = TestRoom::empty();
     let racing: Vec<_> =
         (0..6).map(|n| shell(&room, &format!("MB_NO_FLOCK=1 mb_register bob id-{n}")).start()).collect();

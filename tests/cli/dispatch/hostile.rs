@@ -15,7 +15,7 @@ fn lives(pid: &str) -> bool {
 fn an_agent_of_a_room_is_not_run_before_its_person_has_looked_at_it() {
     let room = staffed(&["worker"], &shell("worker", "echo fine", ""));
     room.send("alice", "worker", "x");
-    // Whoever may write mail may write here too.
+    // Every agent that may write mail may write here too.
     let file = room.root().join("postroom.toml");
     std::fs::write(&file, shell("worker", "echo stolen", "")).unwrap();
     let told = dispatch(&room, []).exits(3);

@@ -197,7 +197,7 @@ fn dead_letters_are_retried_by_agent_and_by_reason() {
 
 #[test]
 fn old_runs_go() {
-    // After a run that printed much, whoever ran it looks at once.
+    // After a run that printed much, its supervisor looks at once.
     let room = staffed(&["worker"], &shell("worker", "head -c 1100000 /dev/zero >&2; echo x", ""));
     let kept = room.root().join(".dispatch/runs");
     room.send("alice", "worker", "x");

@@ -140,7 +140,7 @@ fn a_conversation_is_one_of_a_channel() {
     assert_eq!(resumed, [false, false, true]);
 }
 
-/// What each program says when it fails, and a part of what a person is told of it.
+/// What each program says when it fails, and a part of what the person hears about it.
 const FAILURES: [(&str, &str, &str); 9] = [
     (
         "claude",

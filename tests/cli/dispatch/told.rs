@@ -43,7 +43,7 @@ fn of_room(room: &TestRoom, arguments: &[&str]) -> Run {
 }
 
 #[test]
-fn mail_for_the_person_is_told_once_by_whoever_sees_it() {
+fn mail_for_the_person_is_told_once_by_the_dispatcher_that_sees_it() {
     let room = attended();
     keep(&room, "events = [\"mail\"]");
     let first = room.send("alice", "user", "one $(touch pwned)");

@@ -214,7 +214,7 @@ fn a_long_answer_is_cut_like_any_message_and_whole_with_full() {
 }
 
 #[test]
-fn whoever_asks_is_alive_while_it_waits() {
+fn an_asker_is_alive_while_it_waits() {
     let room = TestRoom::with(&["alice", "bob"]);
     let (asking, id) = asking(&room, "alice", "bob", "why?", &[]);
     crate::support::hand::age(&room.folder("alice", "seen"), 3600);

@@ -1,4 +1,4 @@
-//! The bounce: whoever sent what was given up is told, once, and a bounce itself is never bounced.
+//! The bounce: the sender of a message that was given up is told, once, and a bounce itself is never bounced.
 
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ fn that_nobody_could_be_told_is_said() {
     let token = claim(&room, "bob", &[]);
     let ran = room.by("bob", ["fail", &token, "--reason", "x"]).succeeds();
     assert!(ran.err.contains("a stranger"), "no bounce, and not a word about it: {ran:?}");
-    assert_eq!(room.files("bob", "failed"), ["job.md"], "the message is given up all the same");
+    assert_eq!(room.files("bob", "failed"), ["job.md"], "the message is given up nevertheless");
 
     room.limit("mailbox_messages = 1");
     let token = {

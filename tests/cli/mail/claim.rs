@@ -1,4 +1,4 @@
-//! `claim`, `done`, `release`: a message is taken with a lease, and finished or given back by whoever has its token.
+//! `claim`, `done`, `release`: a message is taken with a lease, and finished or given back by the holder of its token.
 
 use crate::support::hand::by_hand;
 use crate::support::mask::mask;

@@ -1,5 +1,5 @@
 //! Leases: measured on the boot clock, ended by time or by a new boot; what is over goes back by itself, with its
-//! attempt counted, and whoever held it finds nothing under the token.
+//! attempt counted, and its old holder finds nothing under the token.
 
 use crate::support::hand::tighten;
 use crate::support::mask::mask;
@@ -57,7 +57,7 @@ fn done_after_another_took_it_does_nothing_to_the_other() {
 
 #[test]
 fn what_is_over_and_was_not_taken_by_others_can_still_be_finished() {
-    // Whoever moves the message out of the claim decides; nobody was quicker, and the work is done.
+    // The first to move the message out of the claim decides; nobody was quicker, and the work is done.
     let room = TestRoom::with(&["alice", "bob"]);
     let (_, token) = taken(&room, "alice", "bob", "job");
     end_lease(&room, "bob", &token);

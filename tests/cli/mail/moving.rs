@@ -183,6 +183,6 @@ fn nobody_takes_what_another_takes_at_the_same_moment() {
     }
     room.send("alice", "jobs", "last");
     let told = claim_json(&room, "w0", &["--queue", "jobs"]);
-    assert_eq!(told["claim"]["attempt"], 1, "whoever came too late counts for nothing");
+    assert_eq!(told["claim"]["attempt"], 1, "a claim that came too late does not count");
     room.by("w0", ["done", told["claim"]["token"].as_str().unwrap()]).succeeds();
 }

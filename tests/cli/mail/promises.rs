@@ -105,7 +105,7 @@ fn promise_5_idle_costs_nothing() {
     let room = TestRoom::with(&["alice", "bob"]);
     let ran = room.by("bob", ["check"]).exits(1);
     assert_eq!((ran.out.len(), ran.err.len()), (0, 0));
-    // An inbox that is full of FIFOs would hang whoever opened one; `check --count` opens nothing.
+    // An inbox that is full of FIFOs would hang a reader that opened one; `check --count` opens nothing.
     let inbox = room.folder("bob", "inbox");
     room.bash(&format!("mkfifo -m 600 '{0}/a.md' '{0}/b.md'", inbox.display())).succeeds();
     assert_eq!(room.by("bob", ["check", "--count"]).exits(1).out, "0\n");

@@ -181,14 +181,14 @@ fn the_path_of_a_long_body_that_is_kept_is_where_it_lies() {
 #[test]
 fn readers_at_once_lose_nothing() {
     let room = TestRoom::with(&["alice", "bob"]);
-    room.send("alice", "bob", "for whoever comes first");
+    room.send("alice", "bob", "for the one who comes first");
     let racing: Vec<_> = (0..6).map(|_| room.by("bob", ["read"]).start()).collect();
     let mut shown = 0;
     for child in racing {
         let output = child.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         match output.status.code().unwrap() {
-            0 => shown += usize::from(text.contains("for whoever comes first")),
+            0 => shown += usize::from(text.contains("for the one who comes first")),
             1 => assert_eq!(text, ""),
             code => panic!("{code}: {}", String::from_utf8_lossy(&output.stderr)),
         }

@@ -52,7 +52,7 @@ fn an_agent_gets_messages_of_the_other_protocols_as_tasks() {
 fn a_workspace_and_a_room_read_what_is_written_for_another_protocol() {
     let room = TestRoom::with(&["alice", "bob"]);
     room.workspace("carol");
-    let text = task("2026-11-15-001", "bob", "whoever", "Look at this.\n");
+    let text = task("2026-11-15-001", "bob", "somebody", "Look at this.\n");
     room.of_workspace("carol", "inbox").put("task", &text);
     let header = room.header("carol");
     assert_eq!(

@@ -90,7 +90,7 @@ fn a_reply_copied_to_the_home_of_a_native_mailbox_is_its_mail() {
     let id = inbox.only();
     let back = home(&room, "alice", ".mailbox/inbox");
     assert_eq!(inbox.field("REPLY_INBOX_PATH"), back.0.join(&id).display().to_string());
-    assert!(back.0.is_dir(), "whoever answers by hand needs the directory");
+    assert!(back.0.is_dir(), "an agent that answers by hand needs the directory");
     back.put(&id, request("REPLY", &id, &back.0.join(&id), &inbox.0.join(&id), "built\n"));
     let header = room.header("alice");
     assert_eq!(header["from"]["name"], "carol");

@@ -33,7 +33,7 @@ fn a_send_retried_with_an_error_delivers_once(kind: Kind) {
     room.by(way.worker(), ["check"]).exits(1);
 }
 
-/// Number 2: whatever call of `command` meets an error, the answer that lies in the outbox comes with the next look.
+/// Number 2: whatever call of `command` meets an error, the answer in the outbox comes with the next look.
 #[track_caller]
 fn survives(asks: Kind, command: &str) {
     let way = Way { asks, works: Kind::Tree };

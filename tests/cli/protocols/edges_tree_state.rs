@@ -110,7 +110,7 @@ fn killed_and_repeated(room: impl Fn() -> TestRoom, command: &str) {
         let room = room();
         struck(&room, &point, "signal=KILL", command);
         room.bash(&format!("postroom {command}")).succeeds();
-        // The doctor brings back what lies in the room without a name.
+        // The doctor brings back a mailbox that is in the room without a name.
         room.run(["doctor", "--fix"]).ends();
         let text = std::fs::read_to_string(room.root().join("registry.json")).unwrap();
         let registry: serde_json::Value = serde_json::from_str(&text).unwrap();

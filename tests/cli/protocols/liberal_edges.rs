@@ -17,7 +17,7 @@ for_each_kind!(
     two_notes_with_the_same_words_are_two,
     two_notes_left_in_the_room_are_two_and_from_unknown,
     nobody_is_called_unknown,
-    a_blank_file_is_told_of_alike_by_all,
+    a_blank_file_is_reported_alike_by_all,
     what_is_broken_behind_the_first_page_is_not_counted,
 );
 
@@ -137,7 +137,7 @@ fn nobody_is_called_unknown(kind: Kind) {
     assert!(told.out.is_empty(), "the answer to a note went to somebody: {told:?}");
 }
 
-fn a_blank_file_is_told_of_alike_by_all(kind: Kind) {
+fn a_blank_file_is_reported_alike_by_all(kind: Kind) {
     let room = room_of(kind).leaves_faults();
     let path = kind.inbox(&room, "reader").put("blank.md", "  ");
     tighten(&path);

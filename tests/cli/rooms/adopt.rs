@@ -72,11 +72,7 @@ fn several_kinds_at_once_and_another_room() {
     let kinds: Vec<_> = out.lines().map(|l| l.split(' ').take(3).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(kinds, ["adopted: shop workspace", "adopted: explore tree", "adopted: agent-7 maildir"]);
     room.send("explore", "agent-7", "over there");
-    assert_eq!(
-        std::fs::read_dir(other.join("agent-7/inbox")).unwrap().count(),
-        1,
-        "it lies in the other room"
-    );
+    assert_eq!(std::fs::read_dir(other.join("agent-7/inbox")).unwrap().count(), 1, "it is in the other room");
     let read = room.by("agent-7", ["read"]).succeeds().out;
     assert!(read.contains(" explore (unverified): ") && read.contains("over there"), "{read}");
     assert_eq!(std::fs::read_dir(other.join("agent-7/archive")).unwrap().count(), 1);
@@ -137,7 +133,7 @@ fn a_taken_name_is_told_and_the_others_are_adopted() {
     assert!(ran.err.contains("the name `explore` is taken; free are explore-2"), "{}", ran.err);
     assert_eq!(ran.out.matches("adopted: ").count(), 2, "{}", ran.out);
     assert_eq!(listed(&room, "writer").0, "tree");
-    assert_eq!(listed(&room, "explore").0, "maildir", "whoever had the name keeps it");
+    assert_eq!(listed(&room, "explore").0, "maildir", "the mailbox that had the name keeps it");
     // With a prefix the rest follows.
     let ran = room.run(["adopt", "shop", "--prefix", "shop2"]).succeeds();
     assert!(ran.out.contains("adopted: shop2.explore tree"), "{}", ran.out);

@@ -204,7 +204,7 @@ fn a_hostile_name_or_id() {
 
 #[test]
 fn a_name_that_is_the_id_of_another_is_taken() {
-    // Whoever wrote to that id would have written to the newcomer.
+    // Mail to that id would have gone to the newcomer.
     let room = TestRoom::with(&["alice", "bob"]);
     let id = room.id("bob");
     refused(&room, "an id as a name", room.run(["setup", &id]), 4);
@@ -268,7 +268,7 @@ fn a_corrupt_registry_is_never_written_over() {
         let ran = refused(&room, "a corrupt registry", room.run(arguments), 4);
         assert!(ran.err.contains("registry.json") && ran.err.contains(" doctor --fix"), "{}", ran.err);
     }
-    // Whoever knows the ids can still write and read.
+    // Those who know the ids can still write and read.
     room.by(&alice, ["send", &bob, "-m", "x"]).succeeds();
     assert_eq!(room.by(&bob, ["check", "--count"]).succeeds().out, "1\n");
     room.run(["doctor", "--fix"]).succeeds();

@@ -1,4 +1,4 @@
-//! `doctor`: sees what is wrong, mends what can be mended, and loses nothing on the way.
+//! `doctor`: sees what is wrong, repairs what can be repaired, and loses nothing on the way.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -122,7 +122,7 @@ fn kept_aside(room: &TestRoom) -> Vec<String> {
 }
 
 #[test]
-fn a_second_broken_registry_of_one_second_is_mended_too() {
+fn a_second_broken_registry_of_one_second_is_repaired_too() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
     let path = room.root().join("registry.json");
     for broken in ["first", "second", "third"] {

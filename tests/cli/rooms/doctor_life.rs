@@ -1,5 +1,5 @@
 //! The doctor on claims, attempts, dead letters, groups and holders: it knows them, sees what is wrong with them,
-//! and mends without losing a message. And rooms that were made before there were any.
+//! and repairs without losing a message. And rooms that were made before there were any.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -43,7 +43,7 @@ fn a_claim_that_is_over_is_given_back_by_a_fix() {
 }
 
 #[test]
-fn a_claim_without_terms_is_a_fault_and_mended() {
+fn a_claim_without_terms_is_a_fault_and_repaired() {
     let room = TestRoom::with(&["alice", "bob"]);
     let (_, token) = taken(&room, "alice", "bob", "job");
     std::fs::write(terms_path(&room, "bob", &token), "torn").unwrap();
@@ -70,7 +70,7 @@ fn a_claim_without_a_message_goes_when_it_is_old() {
 }
 
 #[test]
-fn what_is_no_claim_is_seen_and_left() {
+fn a_directory_that_is_not_a_claim_is_seen_and_left() {
     let room = TestRoom::with(&["alice", "bob"]).leaves_faults();
     let (_, token) = taken(&room, "alice", "bob", "job");
     room.by("bob", ["done", &token]).succeeds();

@@ -1,4 +1,4 @@
-//! One repository, one room: worktrees, submodules, moved and copied repositories, and what is no repository.
+//! One repository, one room: worktrees, submodules, moved and copied repositories, and directories that are no repository.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! The room `tmp`, which is the seed's own root `/tmp/agent-mailbox`. The real one belongs to whoever runs the
+//! The room `tmp`, which is the seed's own root `/tmp/agent-mailbox`. The real one belongs to the user who runs the
 //! tests, so each test has a `/tmp` of its own, in a namespace that ends with it.
 
 use crate::support::room::{Ran, TestRoom};

@@ -90,7 +90,7 @@ fn the_same_name_again_by_its_owner_is_success() {
 }
 
 #[test]
-fn an_owner_that_wants_a_second_name_is_told_of_aliases() {
+fn an_owner_that_wants_a_second_name_hears_about_aliases() {
     let room = TestRoom::with(&["bob"]);
     let ran = room.by("bob", ["setup", "rob"]).exits(4);
     assert!(ran.err.contains(" --as bob setup --alias rob"), "{}", ran.err);

@@ -1,4 +1,4 @@
-//! `takeover`: a new session goes on where another ended. One wins, and whoever lost it is told.
+//! `takeover`: a new session goes on where another ended. One wins, and the loser is told.
 
 use crate::support::hand::age;
 use crate::support::mask::mask;
@@ -26,12 +26,12 @@ fn silent() -> TestRoom {
 fn a_silent_mailbox_is_taken_with_all_its_mail() {
     let room = silent();
     room.run(["setup", "bob"]).succeeds();
-    room.send("bob", "alice", "for whoever is alice");
+    room.send("bob", "alice", "for the present alice");
     let ran = codex(&room, "s2", ["takeover", "alice"]).succeeds();
     assert_eq!(mask(&ran.out, &room.root()), "name: alice\nid: alice-<id>\n");
     let who = codex(&room, "s2", ["whoami"]).succeeds().out;
     assert!(who.starts_with("name: alice\n"), "{who}");
-    assert!(codex(&room, "s2", ["read"]).succeeds().out.contains("for whoever is alice"));
+    assert!(codex(&room, "s2", ["read"]).succeeds().out.contains("for the present alice"));
     let log = room.run(["log"]).succeeds().out;
     assert!(log.contains(" alice takeover: codex\n"), "{log}");
 }

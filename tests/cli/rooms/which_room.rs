@@ -93,7 +93,7 @@ fn a_project_file_with_a_mistake_is_refused_with_its_place() {
         let ran = room.bare(["--as", "bob", "check"]).within(&directory).exits(4);
         assert!(ran.err.contains("p/postroom.toml") && ran.err.contains(said), "{text}: {}", ran.err);
         assert!(ran.err.contains("correct that file"), "{}", ran.err);
-        // Whoever names the room needs no project.
+        // A command that names the room needs no project.
         room.by("bob", ["check"]).within(&directory).exits(1);
     }
 }

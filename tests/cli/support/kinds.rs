@@ -36,7 +36,7 @@ for_each_kind!(
     in_groups_and_names,
     pruned,
     refused_without_a_trace,
-    unreadable_and_told_of,
+    unreadable_and_reported,
 );
 
 /// The only unread message, as `check` tells of it.
@@ -194,7 +194,7 @@ fn refused_without_a_trace(kind: Kind) {
     }
 }
 
-fn unreadable_and_told_of(kind: Kind) {
+fn unreadable_and_reported(kind: Kind) {
     let room = room_of(kind).leaves_faults();
     let inbox = kind.inbox(&room, "reader");
     let task = crate::support::kinds_room::task("2026-01-01-001", "writer", "reader", "x\n");

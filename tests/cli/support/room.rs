@@ -95,7 +95,7 @@ impl TestRoom {
         path
     }
 
-    /// Everything that lies in the room, for a comparison of before and after.
+    /// Everything that is in the room, for a comparison of before and after.
     pub(crate) fn tree(&self) -> Tree {
         tree(&self.root())
     }

@@ -80,7 +80,7 @@ fn every_command_tells_what_is_wrong_and_leaves_it() {
         assert_eq!(project.text(&path), text, "{case}");
         assert_eq!(project.names("inboxes/a"), [format!("{ID}.md")], "{case}");
         assert!(project.names("outboxes/a").is_empty() && project.tokens("a").is_empty(), "{case}");
-        // Whoever sends goes on.
+        // Senders go on.
         assert_eq!(project.ask("alice", "a", "next").len(), ID.len());
         assert!(project.by("a", ["read"]).succeeds().out.contains("next"), "{case}");
     }
@@ -124,7 +124,7 @@ fn a_task_without_an_id_is_called_like_its_file() {
 }
 
 #[test]
-fn what_is_no_text_at_all_is_told() {
+fn a_file_that_is_not_text_is_reported() {
     let project = Project::with(&[], &["a"]).leaves_faults();
     let long = format!("---\n{}", "k: v\n".repeat(20_000));
     let files: [(&str, &[u8]); 5] = [

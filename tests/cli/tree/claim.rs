@@ -1,4 +1,4 @@
-//! Claims in a tree: a request is taken with a lease, and finished, given back or given up by whoever has the token.
+//! Claims in a tree: a request is taken with a lease, and finished, given back or given up by the holder of the token.
 
 use crate::support::project::Project;
 
@@ -156,7 +156,7 @@ fn what_was_read_and_not_answered_comes_back() {
 }
 
 #[test]
-fn whoever_else_has_the_request_keeps_it() {
+fn another_holder_of_the_request_keeps_it() {
     // An answer was once written before it was asked whose the claim was, and stood in the way of its owner's.
     let project = Project::with(&["alice", "bob"], &["explore"]);
     let id = project.ask("alice", "explore", "job");

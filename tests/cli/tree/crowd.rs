@@ -67,7 +67,7 @@ fn writers_by_hand_and_by_command_work_into_each_other() {
     project.write("shared/notes.md", "## By command\n");
     std::fs::create_dir(project.path(".postroom")).unwrap();
     std::fs::write(project.path(".postroom/lock"), "").unwrap();
-    // By hand under the lock of the tree, which any shell can take, nothing is lost; without it, whoever appends by hand
+    // By hand under the lock of the tree, which any shell can take, nothing is lost; without it, a person who appends by hand
     // may write to a file that is just being replaced, but no update by command is lost to that.
     let polite =
         "flock .claude/.postroom/lock sh -c \"echo 'polite $SHELL_NUMBER $n' >> .claude/shared/notes.md\"";
@@ -131,7 +131,7 @@ fn a_status_that_somebody_changes_meanwhile_is_not_changed_back() {
     all_end(vec![hands]);
     all_end(archiver);
     for id in &ids {
-        // Whoever writes by hand does not look first, so the last word may be either; but it is whole, and one of the two.
+        // A person who writes by hand does not look first, so either word may be the last; but it is whole, and one of the two.
         let status = project.status("a", id);
         assert!(["failed", "completed"].contains(&status.as_str()), "{id}: {status}");
     }

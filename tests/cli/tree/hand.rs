@@ -1,4 +1,4 @@
-//! Agents that work by hand in a tree: what they write into their outboxes is carried to whoever asked, once.
+//! Agents that work by hand in a tree: what they write into their outboxes is carried to the asker, once.
 
 use crate::support::project::Project;
 
@@ -164,9 +164,9 @@ fn a_deleted_postroom_directory_is_done_without() {
     std::fs::remove_dir_all(project.path(".postroom")).unwrap();
     // Nobody knows of a lease now: it is in progress until somebody says more.
     project.by("writer", ["check"]).exits(1);
-    project.by("writer", ["reply", &asked, "-m", "all the same"]).succeeds();
+    project.by("writer", ["reply", &asked, "-m", "nevertheless"]).succeeds();
     std::fs::remove_dir_all(project.path(".postroom")).unwrap();
-    assert!(project.by("explore", ["read"]).succeeds().out.contains("all the same"));
+    assert!(project.by("explore", ["read"]).succeeds().out.contains("nevertheless"));
     std::fs::remove_dir_all(project.path(".postroom")).unwrap();
     project.run(["tree", "cleanup"]).succeeds();
     assert_eq!(project.ask("alice", "writer", "next")[11..], *"003");

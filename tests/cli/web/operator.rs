@@ -126,7 +126,7 @@ fn a_dead_letter_is_retried_with_all_others() {
     let Some(browser) = Browser::start() else {
         return skip("a_dead_letter_is_retried_with_all_others", MISSING);
     };
-    let script = "[ -e whole ] || { echo it is broken >&2; exit 3; }; echo mended";
+    let script = "[ -e whole ] || { echo it is broken >&2; exit 3; }; echo repaired";
     let room = staffed(&["worker"], &shell("worker", script, "cwd = \"..\"\nretries = 0"));
     let site = Site::open(web(&room, []));
     let _dispatcher = watch(&room);
@@ -141,8 +141,8 @@ fn a_dead_letter_is_retried_with_all_others() {
     browser.agree();
     browser.until_says("#toast", "2 messages unread again");
     browser.until_says("main", "Nothing failed");
-    let mended = || inbox(&room, "alice").iter().filter(|body| *body == "mended\n").count();
-    until_at_last("both answers", || mended() == 2);
+    let repaired = || inbox(&room, "alice").iter().filter(|body| *body == "repaired\n").count();
+    until_at_last("both answers", || repaired() == 2);
     assert_eq!(browser.errors(), [""; 0]);
 }
 

@@ -1,5 +1,5 @@
 //! `workflow check` and the words of a definition: names, filters, tests and kinds that are wrong are told where they
-//! stand, before anything runs; what is no YAML is told in plain words; and a definition can be looked at.
+//! stand, before anything runs; a text that is not YAML is refused in plain words; and a definition can be looked at.
 
 use crate::support::crew::{ECHO, begin, crew, project, status, steps, workflow};
 use crate::support::staffed::dispatch;

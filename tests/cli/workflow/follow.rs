@@ -1,4 +1,4 @@
-//! `--follow`: it ends with the run, whoever brings that on, and says how it ended.
+//! `--follow`: it ends with the run, no matter who ends that, and says how it ended.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Output};
@@ -48,12 +48,12 @@ fn a_run_that_somebody_else_ends_is_over_for_all_who_follow_it() {
 }
 
 #[test]
-fn steps_that_others_bring_on_are_told_of_too() {
+fn steps_that_others_bring_on_are_reported_too() {
     let room = waiting();
     let run = begin(&room, "waits", &[]);
     let follower = workflow(&room, ["resume", &run, "--follow"]).start();
     until_watching(&follower);
-    // Whoever is quicker, the follower or the one who resumes, both steps are told of.
+    // Either may be quicker, the follower or the one who resumes; both steps are reported.
     room.by("idle", ["reply", &room.files("idle", "inbox")[0], "-m", "here"]).succeeds();
     workflow(&room, ["resume", &run]).ends();
     let ended = ended(follower);
@@ -100,7 +100,7 @@ fn a_run_that_fails_at_once_says_why() {
 }
 
 #[test]
-fn whoever_follows_a_run_of_agents_that_are_not_trusted_is_refused_before_it_begins() {
+fn following_a_run_of_agents_that_are_not_trusted_is_refused_before_it_begins() {
     let room = crew(&[("one", "echo x")], &[("plain", "steps:\n  a: {agent: one, prompt: x}\n")]);
     let settings = room.root().join("postroom.toml");
     let changed = std::fs::read_to_string(&settings).unwrap().replace("echo x", "echo changed");

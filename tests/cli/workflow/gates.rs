@@ -75,7 +75,7 @@ fn a_gate_whose_process_was_killed_is_run_again() {
 }
 
 #[test]
-fn only_whoever_was_asked_approves() {
+fn only_the_one_who_was_asked_approves() {
     let text = "steps:\n  a: {agent: one, prompt: x, gate: {approval: boss}}\n";
     let agents = [("one", "echo x"), ("boss", "echo approve"), ("mallory", "echo approve")];
     let room = crew(&agents, &[("asks", text)]);
@@ -93,7 +93,7 @@ fn only_whoever_was_asked_approves() {
 }
 
 #[test]
-fn whoever_does_not_answer_in_time_is_not_waited_for() {
+fn an_agent_that_does_not_answer_in_time_is_not_waited_for() {
     let text = "
 steps:
   a: {agent: silent, prompt: x, timeout: 1s, on_failure: continue}
@@ -108,7 +108,7 @@ steps:
     workflow(&room, ["resume", &run, "--follow"]).succeeds();
     let why = "no answer came within 1.0s of the start of its work";
     assert_eq!(results(&room, &run, "b"), [format!("after {why}")]);
-    // An answer that comes too late changes nothing, and is told of.
+    // An answer that comes too late changes nothing, and is reported.
     let late = room.files("silent", "archive").remove(0);
     room.by("silent", ["reply", &late, "-m", "here"]).succeeds();
     let told = workflow(&room, ["resume", &run]).ends();

@@ -1,4 +1,4 @@
-//! What a run believes, and what it does not: only whoever was asked answers, only whoever came before hands on, only the
+//! What a run believes, and what it does not: only the one who was asked answers, only the step before hands on, only the
 //! bytes that a person trusted are run, and no file makes a command wait or compute for ever.
 
 use std::os::unix::fs::symlink;
@@ -18,7 +18,7 @@ fn set_aside(room: &TestRoom, run: &str) -> usize {
 }
 
 #[test]
-fn only_whoever_was_asked_does_a_step() {
+fn only_the_agent_that_was_asked_does_a_step() {
     let agents = [("one", "echo honest"), ("mallory", "echo x")];
     let room = crew(&agents, &[("asks", ONE)]);
     let run = begin(&room, "asks", &[]);
@@ -63,7 +63,7 @@ fn a_verdict_is_the_gate_s_and_nobody_else_s() {
 }
 
 #[test]
-fn only_whoever_came_before_hands_a_step_on() {
+fn only_the_step_before_hands_a_step_on() {
     let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: two, needs: a, prompt: by the run}\n";
     let agents = [("one", "echo x"), ("two", ECHO), ("mallory", "echo x")];
     let room = crew(&agents, &[("hands", text)]);
@@ -236,7 +236,7 @@ fn the_common_state_changed_by_hand_is_kept_beside_too() {
 }
 
 #[test]
-fn an_accepted_answer_that_cannot_be_read_is_told_of() {
+fn an_accepted_answer_that_cannot_be_read_is_reported() {
     let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: two, needs: a, prompt: y}\n";
     let agents = [("one", ECHO), ("two", ECHO)];
     let room = crew(&agents, &[("chain", text)]).leaves_faults();
@@ -262,7 +262,7 @@ fn a_run_goes_as_a_whole_or_not_at_all() {
     settle(&room, &settings(&agents[..1]));
     let run = begin(&room, "chain", &[]);
     dispatch(&room, []).succeeds();
-    // In progress: neither its mail nor the run is old enough, and whoever names it is told.
+    // In progress: neither its mail nor the run is old enough, and a command that names it says so.
     room.by("one", ["prune", "--archived", "0s", "--only", &run, "--yes"]).exits(1);
     let refused = room.by("one", ["prune", &run, "--yes"]).exits(4).err;
     assert!(refused.contains("it is in progress") && refused.contains("workflow cancel"), "{refused}");

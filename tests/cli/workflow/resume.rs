@@ -1,5 +1,5 @@
 //! A run needs no process between its steps, and follows from its mail alone: what is lost is computed again, what was
-//! changed is told of, and nothing is done twice.
+//! changed is reported, and nothing is done twice.
 
 use crate::support::crew::*;
 use crate::support::staffed::{dispatch, settle};
@@ -58,7 +58,7 @@ fn everything_but_the_mail_may_be_lost() {
 }
 
 #[test]
-fn a_state_that_was_changed_by_hand_is_put_aside_and_told_of() {
+fn a_state_that_was_changed_by_hand_is_put_aside_and_reported() {
     let room = crew(&[("one", ECHO)], &[("chain", CHAIN)]);
     let run = begin(&room, "chain", &[]);
     let file = room.root().join(format!(".workflows/shared/workflows/{run}.md"));
@@ -84,7 +84,7 @@ fn a_state_that_was_changed_by_hand_is_put_aside_and_told_of() {
 }
 
 #[test]
-fn an_edit_is_told_to_whoever_carries_the_run_on() {
+fn an_edit_is_told_to_the_command_that_carries_the_run_on() {
     let room = crew(&[("one", ECHO)], &[("chain", CHAIN)]);
     let run = begin(&room, "chain", &[]);
     let file = room.root().join(format!(".workflows/shared/workflows/{run}.md"));
@@ -192,7 +192,7 @@ steps:
 }
 
 #[test]
-fn whoever_is_unknown_when_it_is_asked_fails_the_step() {
+fn an_agent_that_is_unknown_when_it_is_asked_fails_the_step() {
     let text =
         "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: '{{ steps.a.result }}', needs: a, prompt: y}\n";
     let room = crew(&[("one", "echo nobody-here")], &[("asks", text)]);

@@ -96,7 +96,7 @@ fn several_programs_review_and_one_verdict_joins_them() {
     let room = crew(&[("claude", judge), ("codex", codex), ("gemini", accept), ("broken", "exit 1")], &[]);
     let run = begin(&room, "fan-out-review", &["change=a patch", "reviewers=claude,codex,gemini,broken"]);
     assert_eq!(steps(&room, &run)[0].1, "asked 0/4");
-    // A run that fails is told of by the dispatcher, and the workflow goes on all the same.
+    // The dispatcher reports a run that fails, and the workflow goes on.
     dispatch(&room, []).exits(5);
     assert_eq!(status(&room, &run), "completed", "{:?}", steps(&room, &run));
     let weighed = std::fs::read_to_string(room.around().join("weighed")).unwrap();
@@ -241,7 +241,7 @@ steps:
 }
 
 #[test]
-fn whoever_follows_a_run_is_told_for_whom_no_program_is_started() {
+fn a_follower_of_a_run_is_told_for_whom_no_program_is_started() {
     let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: idle, needs: a, prompt: y}\n";
     let agents = [("one", "echo x"), ("idle", "echo x")];
     let room = crew(&agents, &[("half", text)]);

@@ -150,7 +150,7 @@ fn reply_destinations_allows_a_directory_and_only_that_one() {
 }
 
 #[test]
-fn what_cannot_be_parsed_is_told_of_with_file_line_and_field_and_left_alone() {
+fn what_cannot_be_parsed_is_reported_with_file_line_and_field_and_left_alone() {
     let room = room().leaves_faults();
     let good = request("NEW", "good", &inbox(&room).0.join("good"), &strange(&room).join("good"), "fine\n");
     let bad = |name: &str, from: &str, to: &str| good.replace("good", name).replace(from, to);
@@ -209,7 +209,7 @@ fn what_cannot_be_parsed_is_told_of_with_file_line_and_field_and_left_alone() {
 }
 
 #[test]
-fn what_is_no_file_is_told_of_and_stops_nothing() {
+fn an_entry_that_is_not_a_file_is_reported_and_stops_nothing() {
     let room = room().leaves_faults();
     symlink("/etc/passwd", inbox(&room).0.join("link")).unwrap();
     std::fs::create_dir(inbox(&room).0.join("folder")).unwrap();
@@ -234,7 +234,7 @@ fn a_file_that_still_grows_is_not_called_broken() {
 }
 
 #[test]
-fn a_file_whose_name_cannot_be_an_id_is_told_of() {
+fn a_file_whose_name_cannot_be_an_id_is_reported() {
     let room = room();
     let text = request("NEW", REQUEST, &inbox(&room).0.join(REQUEST), &strange(&room).join("x"), "lost?\n");
     inbox(&room).put("my request", &text);

@@ -99,7 +99,7 @@ fn calls(bench: &Bench, queue: &Queue<'_>) -> Result<Vec<Row>, Without> {
     let claim = Trace::of_heard(&bench.programs, &queue.claim(), DONE)?;
     let done = Trace::of_heard(&bench.programs, &queue.done(&queue.token()?), DONE)?;
     Ok(vec![
-        // One of them makes the place of an empty folder durable: whoever made it may have been interrupted before.
+        // One of them makes the place of an empty folder durable: its maker may have been interrupted before.
         Row::count("fsyncs of a `claim`", claim.syncs() as f64, "", Limit::AtMost(4.0)),
         Row::count("fsyncs of a `done`", done.syncs() as f64, "", Limit::AtMost(3.0)),
         Row::count("system calls of a `claim`", claim.calls() as f64, "", Limit::None),

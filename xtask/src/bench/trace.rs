@@ -149,7 +149,7 @@ impl Trace {
 }
 
 impl Call {
-    /// `1234 1763170000.123456 openat(AT_FDCWD, …) = 3`; what is no call (signals, exits, resumed calls) is none.
+    /// `1234 1763170000.123456 openat(AT_FDCWD, …) = 3`; signals, exits and resumed calls are none.
     fn parse(line: &str) -> Option<Self> {
         // The process id is padded with spaces.
         let (process, line) = line.split_once(' ')?;

@@ -60,7 +60,7 @@ pub(super) fn private_directories(root: &Path) -> Vec<String> {
 }
 
 /// Test data whose bytes are the point.
-fn is_verbatim(file: &File) -> bool {
+pub(super) fn is_verbatim(file: &File) -> bool {
     let folders = ["corpus", "fixtures", "golden"];
     file.path.ends_with(".snap") || file.path.split('/').any(|part| folders.contains(&part))
 }

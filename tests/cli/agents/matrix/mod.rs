@@ -1,5 +1,5 @@
 //! The matrix of docs/guides/programs.md: each real program goes through the events of a session, in a terminal (tmux). For
-//! each event it is seen how often the model was told of a message, when an idle session was woken, and whose mailbox
+//! each event it is seen how often the model heard of a message, when an idle session was woken, and whose mailbox
 //! it acts as. Every run holds these promises; `cargo xtask matrix` writes the figures into the page (`seen.rs`).
 
 mod claude;

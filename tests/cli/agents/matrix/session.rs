@@ -116,7 +116,7 @@ impl<'a> Session<'a> {
         Mail { subject, sent }
     }
 
-    /// What an event has cost, of whose requests so many belong to no mail. The session was told of the mail once, and
+    /// What an event has cost, of whose requests so many belong to no mail. The session heard of the mail once, and
     /// acts as the owner of its mailbox.
     #[track_caller]
     pub(crate) fn cost(&self, event: &str, mails: &[&Mail], usual: usize) -> Cost {
