@@ -18,6 +18,7 @@
 //! The directory of a message is its state. Every step is one rename that replaces nothing, and no name changes inside
 //! a scanned directory. So a scan never misses a message that is there throughout.
 
+mod arrivals;
 mod life;
 mod once;
 mod recent;
@@ -184,21 +185,7 @@ impl Maildir {
             return self.list_by_time(&dir, limit);
         }
         let mut heap: BinaryHeap<(Priority, String)> = BinaryHeap::new();
-        let mut listing = Listing::default();
-        dir.scan_once(|name, kind| {
-            if !file_name::is_message(name) {
-                return;
-            }
-            let Ok(text) = str::from_utf8(name) else {
-                listing.strange.push((OsString::from_vec(name.to_vec()), "a file whose name is not UTF-8"));
-                return;
-            };
-            if kind != FileType::RegularFile {
-                listing.strange.push((OsString::from(text), super::fault::kind(kind)));
-                return;
-            }
-            listing.total += 1;
-            let priority = file_name::priority(name);
+        let mut listing = see_all(dir, |priority, text| {
             if heap.len() >= limit {
                 // The heap's top is the last of the kept; most names of a large inbox come after it.
                 match heap.peek() {
@@ -235,28 +222,6 @@ impl Maildir {
         Ok(listing)
     }
 
-    /// The first `limit` messages in order of arrival: by priority, then by the second in the name, then by the time of
-    /// the file. Only names that share a second are examined, and of many in one second only a bounded number.
-    fn arrivals(&self, limit: usize) -> Result<Listing> {
-        let folder = Folder::Inbox;
-        if limit == 0 {
-            return self.list(folder, 0);
-        }
-        let mut listing = self.list(folder, limit.saturating_add(SAME_SECOND))?;
-        let key = |name: &str| (file_name::priority(name.as_bytes()), file_name::second(name).to_owned());
-        let mut open = None;
-        for group in listing.names.chunk_by_mut(|a, b| key(a) == key(b)).filter(|group| group.len() > 1) {
-            let dir = match open.take() {
-                Some(dir) => dir,
-                None => self.folder(folder)?,
-            };
-            group.sort_by_cached_key(|name| (dir.stat(name).ok().map(|stat| mtime(&stat)), name.clone()));
-            open = Some(dir);
-        }
-        listing.names.truncate(limit);
-        Ok(listing)
-    }
-
     /// Moves a message from one folder to another and returns its name there; `None` if it is gone. Durable on return.
     pub fn shift(&self, name: &str, from: Folder, to: Folder) -> Result<Option<String>> {
         let source = self.folder(from)?;
@@ -288,8 +253,26 @@ impl Maildir {
     }
 }
 
-/// How many messages of one second are sorted beyond those requested.
-const SAME_SECOND: usize = 64;
+/// Shows each name of a message with its priority, and counts them.
+fn see_all(dir: Dir, mut see: impl FnMut(Priority, &str)) -> Result<Listing> {
+    let mut listing = Listing::default();
+    dir.scan_once(|name, kind| {
+        if !file_name::is_message(name) {
+            return;
+        }
+        let Ok(text) = str::from_utf8(name) else {
+            listing.strange.push((OsString::from_vec(name.to_vec()), "a file whose name is not UTF-8"));
+            return;
+        };
+        if kind != FileType::RegularFile {
+            listing.strange.push((OsString::from(text), super::fault::kind(kind)));
+            return;
+        }
+        listing.total += 1;
+        see(file_name::priority(name), text);
+    })?;
+    Ok(listing)
+}
 
 /// The longest card that is read.
 pub const CARD_LIMIT: u64 = 64 * 1024;
