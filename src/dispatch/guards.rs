@@ -10,7 +10,7 @@ use super::runs::key;
 use super::tally::RunCounts;
 use crate::clock::Timestamp;
 use crate::message::Envelope;
-use crate::post::{FROM_ROOM, HOPS, line};
+use crate::post::{FROM_NETWORK, FROM_ROOM, HOPS, line};
 use crate::settings::agents::DispatchSettings;
 
 pub use crate::post::THREAD;
@@ -56,7 +56,11 @@ pub fn refuse(
     now: Timestamp,
 ) -> Option<Refusal> {
     if let Some(room) = envelope.extra(FROM_ROOM).filter(|room| !rooms.iter().any(|known| known == room)) {
-        let why = format!("it came from the room {room}, which is not in `from` of its agent");
+        let which = match envelope.extra(FROM_NETWORK) {
+            Some(network) => format!("the room {room} of the network {network}"),
+            None => format!("the room {room}"),
+        };
+        let why = format!("it came from {which}, which is not in `from` of its agent");
         return Some(Refusal::Fail(why));
     }
     let hops = hops(envelope);

@@ -137,8 +137,12 @@ impl Work {
         }
         let thread = guards::thread(envelope);
         let (is_counted, is_thread_counted) = (!counted.is_empty(), counted.contains(&thread));
+        let rooms = match job.post.is_from_hidden_room(envelope) {
+            true => &[],
+            false => job.agent.settings.from.as_slice(),
+        };
         let refused = job.runs.count(job.me.id.as_str(), &thread, counted, job.now(), |counts| {
-            let refused = guards::refuse(job.settings, &job.agent.settings.from, counts, envelope, job.now());
+            let refused = guards::refuse(job.settings, rooms, counts, envelope, job.now());
             // This run is within these limits already.
             refused.filter(|refused| match refused {
                 Refusal::Fail(_) => true,

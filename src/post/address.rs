@@ -125,6 +125,13 @@ impl Post {
         self.there(&name).map(Some)
     }
 
+    /// Whether a message came by a network from a room that has the name of a room of this machine: who says that name means the latter.
+    pub fn is_from_hidden_room(&self, envelope: &Envelope) -> bool {
+        let room = envelope.extra(FROM_ROOM).filter(|_| envelope.extra(FROM_NETWORK).is_some());
+        let name = room.and_then(|room| RoomName::parse(room).ok());
+        name.is_some_and(|name| self.there(&name).is_ok_and(|there| !there.is_on_network()))
+    }
+
     /// A mailbox of this room as sender, in the form for the room that the message goes to.
     pub(super) fn sender<'a>(&self, mailbox: &'a Mailbox, there: Option<&Self>) -> Sender<'a> {
         let room = there.and_then(|there| match &there.network {
