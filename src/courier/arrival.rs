@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::aging::EXPIRY;
 use super::keys::PublicKey;
-use super::outgoing::EXPIRY;
 use super::parcel::{
     Address, Content, LetterContent, ObjectRef, Parcel, ReceiptItem, ReceiptState, letter_key,
 };

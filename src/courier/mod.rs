@@ -7,6 +7,7 @@
 //! credentials, the accepted rooms. `outgoing` and `arrival` are the two directions on the disk, synchronous like all mail.
 //! `nats` is the connection.
 
+mod aging;
 mod arrival;
 mod contact;
 mod keys;
@@ -25,12 +26,12 @@ mod subjects;
 
 use thiserror::Error as ThisError;
 
+pub use aging::EXPIRY;
 pub use contact::{Contact, PeerSeen, Promise};
 pub use keys::{PublicKey, RoomKey};
 pub use member::{Credentials, Member, Members, Secret};
 pub use names::shown_key;
 pub use nats::{Courier, Ended, ServerUrl, Stop, order_reconcile, wake};
-pub use outgoing::EXPIRY;
 pub use refused::{Refused, RefusedParcel};
 pub use status::{CourierStatus, PeerStatus};
 

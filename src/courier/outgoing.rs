@@ -4,26 +4,20 @@
 //! `archive` or `failed`. None of these moves is synced: after a power cut a letter is back in an earlier state, is sent again,
 //! and the mailbox of its recipient knows it.
 
-use std::collections::HashMap;
-use std::time::Duration;
+use std::collections::{BTreeMap, HashMap};
 
 use super::Result;
 use super::parcel::{LetterContent, LetterNames, ReceiptItem, ReceiptState, letter_key};
 use crate::clock::Timestamp;
-use crate::journal::{self, Event};
-use crate::mailbox::attachments::{self, FileToSend};
+use crate::journal::Event;
+use crate::mailbox::attachments::FileToSend;
 use crate::mailbox::claim::Attempt;
 use crate::mailbox::reading::mtime;
-use crate::mailbox::{Folder, IfAny, Mailbox};
+use crate::mailbox::{Dir, Folder, IfAny, Mailbox};
 use crate::message::{Envelope, file_name};
 use crate::name::{MailboxId, MessageId, RoomName};
 use crate::network::NetworkName;
 use crate::post::Post;
-
-/// How long a letter may wait for the network.
-pub const EXPIRY: Duration = Duration::from_secs(7 * 24 * 3600);
-/// How long the copy of a letter that arrived is kept.
-const KEPT: Duration = EXPIRY;
 
 /// The mail on its way to one room.
 #[derive(Debug)]
@@ -72,7 +66,7 @@ impl<'a> Outgoing<'a> {
         Ok(there.map(|there| Self { here, there, room: room.clone(), network: network.clone() }))
     }
 
-    fn mailboxes(&self) -> Result<Vec<MailboxId>> {
+    pub(super) fn mailboxes(&self) -> Result<Vec<MailboxId>> {
         let names = self.there.room().root().names(|_, kind| kind == rustix::fs::FileType::Directory)?;
         Ok(names.iter().filter_map(|name| MailboxId::parse(name).ok()).collect())
     }
@@ -82,14 +76,7 @@ impl<'a> Outgoing<'a> {
         let mut found = vec![];
         for id in self.mailboxes()? {
             let Some(dir) = self.there.mailbox(&id)?.home().folder_if_any(folder)? else { continue };
-            let mut names = dir.names(|name, _| file_name::is_message(name.as_bytes()))?;
-            names.sort_by_cached_key(|name| file_name::second(name).to_owned());
-            // All of one second, or none: the order within it is in the times of the files.
-            if let Some(last) =
-                names.get(limit.saturating_sub(1)).map(|name| file_name::second(name).to_owned())
-            {
-                names.retain(|name| file_name::second(name) <= last.as_str());
-            }
+            let names = first(&dir, limit)?;
             for name in names {
                 let Some(stat) = dir.stat(&name).if_any()? else { continue };
                 found.push(LetterFile { mailbox: id.clone(), name, time: mtime(&stat), folder });
@@ -97,6 +84,32 @@ impl<'a> Outgoing<'a> {
         }
         found.sort_by(|a, b| (a.time, &a.name).cmp(&(b.time, &b.name)));
         Ok(found)
+    }
+
+    /// Shows every letter of a folder, in no order, without holding all their names.
+    pub(super) fn each(&self, folder: Folder, mut see: impl FnMut(LetterFile) -> Result<()>) -> Result<()> {
+        for id in self.mailboxes()? {
+            let Some(dir) = self.there.mailbox(&id)?.home().folder_if_any(folder)? else { continue };
+            let mut seen: Result<()> = Ok(());
+            dir.scan(|name, _| {
+                let Some(text) = str::from_utf8(name).ok().filter(|_| file_name::is_message(name)) else {
+                    return;
+                };
+                if seen.is_ok() {
+                    seen = dir.stat(text).if_any().map_err(Into::into).and_then(|stat| {
+                        let Some(stat) = stat else { return Ok(()) };
+                        see(LetterFile {
+                            mailbox: id.clone(),
+                            name: text.to_owned(),
+                            time: mtime(&stat),
+                            folder,
+                        })
+                    });
+                }
+            })?;
+            seen?;
+        }
+        Ok(())
     }
 
     /// Reads a letter. `None` if it is gone, or is no message.
@@ -190,6 +203,10 @@ impl<'a> Outgoing<'a> {
         for from in [Folder::Carried, Folder::Inbox] {
             is_here = is_here || self.moved(&mailbox, from, &item.file, Folder::Archive)?;
         }
+        if is_here {
+            // Its copy is kept for a while from now, however long it was on its way.
+            mailbox.home().folder(Folder::Archive)?.touch(&item.file)?;
+        }
         if !is_here && !in_archive(&mailbox, &item.file)? {
             return Ok(false);
         }
@@ -269,56 +286,8 @@ impl<'a> Outgoing<'a> {
         if known == id.as_str() { card().unwrap_or_else(|| known.to_owned()) } else { known.to_owned() }
     }
 
-    fn envelope(&self, mailbox: &Mailbox, folder: Folder, file: &str) -> Result<Option<Envelope>> {
+    pub(super) fn envelope(&self, mailbox: &Mailbox, folder: Folder, file: &str) -> Result<Option<Envelope>> {
         Ok(self.there.header_if_message(mailbox, folder, file)?.map(|header| header.envelope))
-    }
-
-    /// Gives up what waited too long. Returns how many letters that were.
-    pub(super) fn expire(&self) -> Result<usize> {
-        let now = self.there.room().clock().now();
-        let mut expired = 0;
-        for (folder, limit, why) in [
-            (Folder::Inbox, EXPIRY, "the network could not be reached for a week"),
-            (Folder::Carried, 2 * EXPIRY, "its room gave no receipt for two weeks"),
-        ] {
-            for letter in self.letters(folder, usize::MAX)? {
-                if now.since(letter.time) < limit {
-                    continue;
-                }
-                expired += usize::from(self.give_up(&letter, why)?);
-            }
-        }
-        Ok(expired)
-    }
-
-    /// Removes copies of letters that arrived long ago, with their files. The journal still knows them, as long as the room
-    /// keeps it.
-    pub(super) fn forget_old(&self) -> Result<()> {
-        let now = self.there.room().clock().now();
-        for letter in self.letters(Folder::Archive, usize::MAX)? {
-            if now.since(letter.time) > KEPT {
-                let mailbox = self.there.mailbox(&letter.mailbox)?;
-                // Before the letter: an interruption leaves no files without one.
-                self.forget_files(&mailbox, &letter.name)?;
-                mailbox.home().folder(Folder::Archive)?.remove(&letter.name).if_any()?;
-            }
-        }
-        journal::prune(self.there.room())?;
-        Ok(())
-    }
-
-    /// Removes the attachments of a letter in the archive, if it is not on its way again.
-    fn forget_files(&self, mailbox: &Mailbox, file: &str) -> Result<()> {
-        let Some(files) = mailbox.attachments()? else { return Ok(()) };
-        let Some(envelope) = self.envelope(mailbox, Folder::Archive, file)? else { return Ok(()) };
-        let Some(own) = attachments::folder_of(&envelope.id) else { return Ok(()) };
-        for folder in [Folder::Carried, Folder::Inbox] {
-            if !mailbox.twins(folder, &envelope.id)?.is_empty() {
-                return Ok(());
-            }
-        }
-        files.remove_tree(own.as_str()).if_any()?;
-        Ok(())
     }
 
     /// Finds a letter by its key, in the folders from which it can be sent.
@@ -346,6 +315,27 @@ impl<'a> Outgoing<'a> {
         let inboxes = self.mailboxes()?.into_iter().map(|id| root.join(id.as_str()).join("inbox"));
         Ok(inboxes.chain([root.clone()]).collect())
     }
+}
+
+/// The first names of a folder by the second in them, at least `limit`. All of one second, or none: the order within it is in the
+/// times of the files.
+fn first(dir: &Dir, limit: usize) -> Result<Vec<String>> {
+    let (mut groups, mut total): (BTreeMap<String, Vec<String>>, usize) = (BTreeMap::new(), 0);
+    dir.scan(|name, _| {
+        let Some(text) = str::from_utf8(name).ok().filter(|_| file_name::is_message(name)) else { return };
+        let second = file_name::second(text);
+        if total >= limit && groups.last_key_value().is_none_or(|(last, _)| second > last.as_str()) {
+            return;
+        }
+        groups.entry(second.to_owned()).or_default().push(text.to_owned());
+        total += 1;
+        while let Some(last) = groups.last_entry()
+            && total - last.get().len() >= limit
+        {
+            total -= last.remove().len();
+        }
+    })?;
+    Ok(groups.into_values().flatten().collect())
 }
 
 /// Whether a letter is in the archive. A failing disk is an error: the receipt comes again.

@@ -15,7 +15,7 @@ use super::super::received::Received;
 use super::super::refused::Refused;
 use super::super::{Result, run_lock, subjects};
 use super::held::HeldBack;
-use crate::clock::Clock;
+use crate::clock::{Clock, Timestamp};
 use crate::mailbox::Dir;
 use crate::mailbox::lock::Lock;
 use crate::name::RoomName;
@@ -59,6 +59,8 @@ pub(super) struct State {
     pub(super) after: HashMap<String, Option<String>>,
     /// Keys that are to be sent again, by room.
     pub(super) again: HashMap<String, HashSet<String>>,
+    /// When old mail for a room is looked at again.
+    pub(super) due: HashMap<String, Timestamp>,
     /// Keys that nobody should wait for, by room.
     pub(super) skip: HashMap<String, Vec<String>>,
 }
@@ -94,6 +96,7 @@ impl Desk {
             largest: LARGEST,
             after: HashMap::new(),
             again: HashMap::new(),
+            due: HashMap::new(),
             skip: HashMap::new(),
         };
         let state = Mutex::new(state);

@@ -245,10 +245,22 @@ pub(super) async fn publish(
     published.map_err(|e| refused("a parcel")(&e))
 }
 
-/// Gives up what expired. It needs no server: most of it expired because there was none.
-pub(super) async fn give_up_expired(desk: &Arc<Desk>) -> Result<()> {
+/// Gives up what expired and forgets old copies, where that is due. It needs no server: most of it expired because there was none.
+pub(super) async fn age(desk: &Arc<Desk>) -> Result<()> {
     on_disk(desk, |desk| {
-        desk.outgoing_to_all(&desk.post()?)?.iter().try_for_each(|outgoing| outgoing.expire().map(drop))
+        let (post, now) = (desk.post()?, desk.clock.now());
+        for outgoing in desk.outgoing_to_all(&post)? {
+            let due = desk.state().due.get(outgoing.room.as_str()).copied();
+            if due.is_some_and(|due| now < due) {
+                continue;
+            }
+            let next = outgoing.age().unwrap_or_else(|e| {
+                desk.note(|contact| contact.remark(format!("old mail for {}: {e}", outgoing.room)));
+                now.plus(AGAIN)
+            });
+            desk.state().due.insert(outgoing.room.to_string(), next);
+        }
+        Ok(())
     })
     .await
 }
@@ -261,13 +273,20 @@ pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool
         desk.state().tails.clear();
         let mut rooms: Vec<(RoomName, usize)> = vec![];
         for outgoing in desk.outgoing(&post)? {
-            outgoing.forget_old()?;
-            let carried = outgoing.letters(Folder::Carried, usize::MAX)?;
-            for letter in &carried {
-                let Some((key, (from, to))) = outgoing.identify(letter)? else { continue };
+            let (mut carried, mut last) = (0, HashMap::new());
+            outgoing.each(Folder::Carried, |letter| {
+                carried += 1;
+                let Some((key, pair)) = outgoing.identify(&letter)? else { return Ok(()) };
+                let place = (letter.time, letter.name);
+                if last.get(&pair).is_none_or(|(before, _)| *before < place) {
+                    last.insert(pair, (place, key));
+                }
+                Ok(())
+            })?;
+            for ((from, to), (_, key)) in last {
                 desk.state().tails.insert((outgoing.room.to_string(), from, to), key);
             }
-            rooms.push((outgoing.room.clone(), carried.len()));
+            rooms.push((outgoing.room.clone(), carried));
         }
         Ok(rooms)
     })

@@ -56,7 +56,7 @@ pub(super) struct Session {
 impl Session {
     /// Connects, and makes up for what happened meanwhile.
     pub(super) async fn begin(desk: &Arc<Desk>, reconcile: bool) -> Result<Self> {
-        send::give_up_expired(desk).await?;
+        send::age(desk).await?;
         let (client, events) = connect::connect(&desk.member).await?;
         let context =
             ContextBuilder::new().timeout(ACKNOWLEDGED).ack_timeout(ACKNOWLEDGED).build(client.clone());
@@ -225,6 +225,7 @@ impl Session {
                 },
                 _ = woken.recv() => self.look().await?,
                 _ = round.tick() => {
+                    send::age(&self.desk).await?;
                     send::look_after(&self.desk).await?;
                     self.look().await?;
                 }

@@ -262,3 +262,22 @@ fn a_letter_to_a_room_that_nobody_accepts_expires_too() {
     laptop.once();
     assert_eq!(states(&laptop, "alice"), ["failed"]);
 }
+
+#[test]
+fn the_copy_of_a_letter_that_waited_long_is_kept_after_it_has_arrived() {
+    let Some(program) = current("the_copy_of_a_letter_that_waited_long_is_kept_after_it_has_arrived") else {
+        return;
+    };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    laptop.room.by("alice", ["send", "bob@build", "-m", "hello"]).succeeds();
+    laptop.once();
+    aged(&laptop, "build", "carried", 8);
+    build.once();
+    for _ in 0..2 {
+        laptop.once();
+        assert_eq!(states(&laptop, "alice"), ["delivered"]);
+    }
+}
