@@ -24,6 +24,10 @@ use crate::post::{CarriedLetter, Error, Letter, Outcome, Post};
 /// How far clocks of two machines may differ.
 const CLOCKS: Duration = Duration::from_secs(2 * 24 * 3600);
 
+/// The longest address and the longest key of a letter, which are remembered while others come.
+const ADDRESS: usize = 256;
+const KEY: usize = 512;
+
 /// The most fields of a letter that are taken over.
 const FIELDS: usize = 64;
 
@@ -112,6 +116,12 @@ fn check(letter: &LetterContent) -> Result<(), String> {
     MailboxId::parse(&letter.from).map_err(|e| format!("its sender is not valid: {e}"))?;
     if let Some(id) = &letter.reply_to {
         MessageId::parse_lenient(id).map_err(|e| format!("what it answers is not valid: {e}"))?;
+    }
+    if letter.to.len() > ADDRESS {
+        return Err("its recipient is too long".to_owned());
+    }
+    if letter.after.as_ref().is_some_and(|after| after.len() > KEY) {
+        return Err("the letter before it has too long a key".to_owned());
     }
     if letter.extra.len() > FIELDS || letter.file.len() > 255 {
         return Err("it has too many fields".to_owned());
@@ -327,6 +337,11 @@ mod tests {
         }
         let path = LetterContent { from: "../x".to_owned(), ..letter(ID) };
         assert!(scene.why(&scene.sent(path, ("laptop", "build"), scene.now)).starts_with("its sender"));
+        let far = LetterContent { to: "x".repeat(257), ..letter(ID) };
+        assert_eq!(scene.why(&scene.sent(far, ("laptop", "build"), scene.now)), "its recipient is too long");
+        let behind = LetterContent { after: Some("x".repeat(513)), ..letter(ID) };
+        let why = scene.why(&scene.sent(behind, ("laptop", "build"), scene.now));
+        assert_eq!(why, "the letter before it has too long a key");
         for payload in [b"".as_slice(), b"{}", b"\xff\xff", b"[[[[[[[["] {
             let why = scene.why(&Incoming { payload: payload.to_vec(), ..good.clone() });
             assert!(why.starts_with("it is no parcel"), "{why}");

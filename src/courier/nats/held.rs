@@ -6,8 +6,10 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-/// How many letters of one room wait at once.
+/// How many letters of one room wait at once, and of all rooms: fewer than the server gives out, so that others still come.
 const MOST: usize = 128;
+const MOST_OF_ALL: usize = 384;
+const _: () = assert!(MOST_OF_ALL + 64 < super::streams::IN_FLIGHT as usize);
 /// How many of those that were let go are remembered. The sender itself sends the others again.
 const LET_GO: usize = 5000;
 /// How long nobody is asked for the same letter again.
@@ -26,10 +28,21 @@ struct OfRoom {
 }
 
 impl HeldBack {
+    /// Another session began: the server gives out again all that waits there.
+    pub(super) fn begin_anew(&mut self) {
+        self.rooms.values_mut().for_each(|of| of.held.clear());
+    }
+
+    /// How many letters wait.
+    pub(super) fn count(&self) -> usize {
+        self.rooms.values().map(|of| of.held.len()).sum()
+    }
+
     /// Whether a letter may wait at the server. Otherwise it is let go.
     pub(super) fn hold(&mut self, room: &str, key: &str) -> bool {
+        let all = self.count();
         let of = self.rooms.entry(room.to_owned()).or_default();
-        let may_wait = of.held.len() < MOST || of.held.contains(key);
+        let may_wait = of.held.len() < MOST && all < MOST_OF_ALL || of.held.contains(key);
         if may_wait {
             of.held.insert(key.to_owned());
         } else if of.let_go.len() < LET_GO && !of.let_go.iter().any(|gone| gone == key) {
@@ -78,6 +91,22 @@ mod tests {
         }
         assert_eq!(held.release("laptop", &keys[MOST - 1]), keys[MOST..]);
         assert!(held.release("laptop", &keys[0]).is_empty());
+    }
+
+    #[test]
+    fn many_rooms_together_leave_the_server_some_to_give_out() {
+        let mut held = HeldBack::default();
+        let mut waits = 0;
+        for room in 0..8 {
+            for number in 0..MOST {
+                waits += usize::from(held.hold(&format!("room{room}"), &format!("{number}/bob")));
+            }
+        }
+        assert_eq!((waits, held.count()), (MOST_OF_ALL, MOST_OF_ALL));
+        // What a room of the later ones let go is asked for when one of its letters is settled.
+        assert_eq!(held.release("room7", "x/bob").len(), MOST);
+        held.begin_anew();
+        assert!(held.hold("room6", "0/bob"), "a new session begins without any");
     }
 
     #[test]

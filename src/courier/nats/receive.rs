@@ -12,11 +12,14 @@ use super::delivery::{Fate, Fetched, HELD, Outcome, delay, deliver_all};
 use super::desk::Desk;
 use super::send::{on_disk, publish};
 use super::{objects, streams};
-use crate::name::RoomName;
+use crate::name::{MailboxId, MessageId, RoomName};
 use crate::network::network_room;
 
 /// How many bytes of objects are held in memory at once, but for those of one letter.
 const LOAD: u64 = 8 * 1024 * 1024;
+
+/// How many letters of one room are asked for at once; it asks for the others later.
+const MOST_ASKED: usize = 5000;
 
 /// Takes a batch of parcels. Returns how many letters are newly in a mailbox.
 pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Message>) -> Result<usize> {
@@ -140,7 +143,13 @@ fn take_receipt(
 ) -> Result<()> {
     let key = super::super::parcel::letter_key(&item.id, &item.to);
     if item.state == ReceiptState::Missing {
-        desk.state().again.entry(room.to_string()).or_default().insert(key);
+        // Only what can be the key of a letter is remembered, and a bounded number.
+        let can_be_ours = MessageId::parse_lenient(&item.id).is_ok() && MailboxId::parse(&item.to).is_ok();
+        let mut state = desk.state();
+        let again = state.again.entry(room.to_string()).or_default();
+        if can_be_ours && again.len() < MOST_ASKED {
+            again.insert(key);
+        }
         return Ok(());
     }
     if let Some(outgoing) = outgoing {

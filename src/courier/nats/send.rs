@@ -8,7 +8,7 @@ use async_nats::jetstream::Context;
 use async_nats::jetstream::message::PublishMessage;
 
 use super::super::outgoing::{LetterFile, Outgoing};
-use super::super::parcel::{Content, SIGNATURE};
+use super::super::parcel::{Content, RECEIPTS, SIGNATURE};
 use super::super::{Error, Result, subjects};
 use super::desk::{Desk, Sealed};
 use super::objects;
@@ -70,7 +70,7 @@ pub(super) async fn carry(context: &Context, desk: &Arc<Desk>) -> Result<Sent> {
                 break;
             }
         }
-        skip(context, desk, &room).await?;
+        sent.is_incomplete |= !skip(context, desk, &room).await;
     }
     Ok(sent)
 }
@@ -118,12 +118,21 @@ fn waiting(desk: &Desk, room: &str) -> Result<Vec<LetterFile>> {
     Ok(found.unwrap_or_default())
 }
 
-/// Tells a room that some letters will not come.
-async fn skip(context: &Context, desk: &Arc<Desk>, room: &str) -> Result<()> {
-    let Some(keys) = desk.state().skip.remove(room) else { return Ok(()) };
-    let key = format!("skip/{}", crate::random::unique_hex());
-    let sealed = desk.seal(room, &key, Content::Skip(keys));
-    publish(context, &sealed, &key).await?.await.map(drop).map_err(|e| refused("a parcel")(&e))
+/// Tells a room that some letters will not come; `false` if the server did not take all of it. What is not told is asked again.
+async fn skip(context: &Context, desk: &Arc<Desk>, room: &str) -> bool {
+    let keys = desk.state().skip.remove(room).unwrap_or_default();
+    for part in keys.chunks(RECEIPTS) {
+        let key = format!("skip/{}", crate::random::unique_hex());
+        let sealed = desk.seal(room, &key, Content::Skip(part.to_vec()));
+        let sent = async {
+            publish(context, &sealed, &key).await?.await.map_err(|e| refused(format!("mail for {room}"))(&e))
+        };
+        if let Err(e) = sent.await {
+            noted(desk, room, 0, Some(&e));
+            return false;
+        }
+    }
+    true
 }
 
 /// Sends some letters; all of them are on their way before the first is acknowledged. Returns how many of the window these are.

@@ -20,7 +20,7 @@ const CONSUMER: &str = "courier";
 /// How long the server waits for the acknowledgement of a parcel before it sends it again.
 const ACK_WAIT: Duration = Duration::from_secs(60);
 /// How many parcels may be on their way into the room.
-const IN_FLIGHT: i64 = 512;
+pub(super) const IN_FLIGHT: i64 = 512;
 /// How long the server remembers ids, to drop what it gets twice.
 const WINDOW: Duration = Duration::from_secs(120);
 
