@@ -211,6 +211,10 @@ pub(super) fn deliver(
             Delivered::Receipt(receipt(content, ReceiptState::Delivered, ""))
         }
         Ok(Outcome::Unproven(why)) => Delivered::Later(why),
+        // Without the path, which is nobody's business there.
+        Ok(Outcome::Failed(Error::IdTaken { .. })) | Err(Error::IdTaken { .. }) => {
+            failed("another message with its id is there; send it again under a new one".to_owned())
+        }
         Ok(Outcome::Failed(e)) | Err(e) if is_final(&e) => failed(e.to_string()),
         Ok(Outcome::Failed(e)) | Err(e) => Delivered::Later(e.to_string()),
     }
@@ -228,7 +232,6 @@ fn is_final(e: &Error) -> bool {
             | Error::BodyTooLarge { .. }
             | Error::FileTooLarge { .. }
             | Error::TooManyFiles { .. }
-            | Error::IdTaken { .. }
             | Error::NoPlace { .. }
     ) || matches!(e, Error::Disk(mailbox::Error::Unwritable(_) | mailbox::Error::Content { .. }))
 }

@@ -7,7 +7,8 @@
 //!
 //! A letter is noted here before it is delivered, so what is not here was never delivered, and needs no search in a mailbox
 //! that may be large. What is here may have been delivered: then the mailbox is searched, and says. The filter may take a new
-//! letter for a known one; that costs a search and nothing else. No mailbox can say of a letter that nothing waits for it, so
+//! letter for a known one; that costs a search and nothing else. Letters are noted without their room: one of another room with the
+//! same id and recipient is found in the mailbox, and the second is refused. No mailbox can say of a letter that nothing waits for it, so
 //! these are known exactly; of too many, the older half is forgotten, and their room is asked again.
 
 use std::collections::HashSet;
@@ -65,20 +66,20 @@ impl Received {
         Ok(received)
     }
 
-    /// Whether a letter of a room may have been let in before.
-    pub(super) fn knows(&self, room: &str, key: &str) -> bool {
-        probes(&digest(room, key)).all(|bit| self.filter[(bit / 64) as usize] & (1 << (bit % 64)) != 0)
+    /// Whether a letter with this key may have been let in before.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        probes(&digest("", key)).all(|bit| self.filter[(bit / 64) as usize] & (1 << (bit % 64)) != 0)
     }
 
     /// Notes letters, and makes the notes durable. `true` for each that may have been there before.
     pub(super) fn note<'a>(
         &mut self,
-        letters: impl IntoIterator<Item = (&'a str, &'a str)>,
+        letters: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<bool>, Error> {
         let (mut known, mut fresh) = (vec![], vec![]);
-        for (room, key) in letters {
-            let digest = digest(room, key);
-            let before = self.knows(room, key) || fresh.contains(&digest);
+        for key in letters {
+            let digest = digest("", key);
+            let before = self.knows(key) || fresh.contains(&digest);
             known.push(before);
             fresh.extend((!before).then_some(digest));
         }
@@ -186,25 +187,24 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let dir = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
         let mut received = Received::open(&dir).unwrap();
-        assert_eq!(received.note([("a", "1"), ("a", "2"), ("a", "1")]).unwrap(), [false, false, true]);
-        assert!(!received.knows("b", "1"));
+        assert_eq!(received.note(["1", "2", "1"]).unwrap(), [false, false, true]);
         for _ in 0..3 {
             received = Received::open(&dir).unwrap();
-            assert!(received.knows("a", "1") && received.knows("a", "2") && !received.knows("a", "3"));
+            assert!(received.knows("1") && received.knows("2") && !received.knows("3"));
         }
-        received.note([("a", "3")]).unwrap();
-        assert!(Received::open(&dir).unwrap().knows("a", "3"));
+        received.note(["3"]).unwrap();
+        assert!(Received::open(&dir).unwrap().knows("3"));
     }
 
     #[test]
     fn a_torn_note_hides_none_behind_it() {
         let temp = tempfile::tempdir().unwrap();
         let dir = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
-        Received::open(&dir).unwrap().note([("a", "1")]).unwrap();
+        Received::open(&dir).unwrap().note(["1"]).unwrap();
         dir.sub(FOLDER).unwrap().append(&file(0), b"torn").unwrap();
-        Received::open(&dir).unwrap().note([("a", "2")]).unwrap();
+        Received::open(&dir).unwrap().note(["2"]).unwrap();
         let received = Received::open(&dir).unwrap();
-        assert!(received.knows("a", "1") && received.knows("a", "2"));
+        assert!(received.knows("1") && received.knows("2"));
     }
 
     fn logs(dir: &Dir) -> Vec<String> {
@@ -216,18 +216,18 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let dir = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
         for number in 0..5 {
-            Received::open(&dir).unwrap().note([("a", number.to_string().as_str())]).unwrap();
+            Received::open(&dir).unwrap().note([number.to_string().as_str()]).unwrap();
         }
         assert_eq!(logs(&dir), [file(0)]);
         dir.sub(FOLDER).unwrap().append(&file(0), b"torn").unwrap();
         let mut received = Received::open(&dir).unwrap();
-        received.note([("a", "5")]).unwrap();
+        received.note(["5"]).unwrap();
         // A full disk tears a note in the same process.
         dir.sub(FOLDER).unwrap().append(&file(1), b"torn").unwrap();
-        received.note([("a", "6")]).unwrap();
+        received.note(["6"]).unwrap();
         assert_eq!(logs(&dir), [file(0), file(1), file(2)]);
         let received = Received::open(&dir).unwrap();
-        assert!((0..7).all(|number: u32| received.knows("a", &number.to_string())));
+        assert!((0..7).all(|number: u32| received.knows(&number.to_string())));
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
         let dir = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
         let mut received = Received::open(&dir).unwrap();
         received.filter.fill(u64::MAX);
-        assert!(received.knows("a", "1") && !received.is_settled("a", "1"));
+        assert!(received.knows("1") && !received.is_settled("a", "1"));
         received.note_settled([("a", "1"), ("a", "2")]).unwrap();
         dir.sub(FOLDER).unwrap().append(SETTLED, b"torn").unwrap();
         Received::open(&dir).unwrap().note_settled([("a", "3"), ("a", "1")]).unwrap();

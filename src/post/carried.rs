@@ -7,8 +7,8 @@ use super::{Error, FROM_NETWORK, FROM_ROOM, Letter, Outcome, Post, Receipt, Resu
 use crate::journal::Event;
 use crate::mailbox::delivery::{DOUBT, REPLY_PATH, REQUEST, TREE_INBOX};
 use crate::mailbox::{ReplyRoute, ReplyTarget};
-use crate::message::Envelope;
 use crate::message::envelope::subject_with;
+use crate::message::{Envelope, ProtocolFields};
 use crate::name::{MailboxId, MessageId, RoomName};
 use crate::network::NetworkName;
 
@@ -62,12 +62,20 @@ impl Post {
         Ok(receipt)
     }
 
-    /// Whether the letter with this key of a courier, `ID/MAILBOX`, is in its mailbox, in any state.
-    pub fn has_message(&self, key: &str) -> Result<bool> {
+    /// Whether the letter with this key of a courier, `ID/MAILBOX`, is in its mailbox, in any state. Another room can know the id and
+    /// send under it too, so the letter must be from this mailbox of this room.
+    pub fn has_carried(&self, key: &str, from: &str, room: &RoomName, network: &NetworkName) -> Result<bool> {
         let Some((id, to)) = key.split_once('/') else { return Ok(false) };
         let Ok(id) = MessageId::parse_lenient(id) else { return Ok(false) };
         let Ok(to) = self.addressee(to) else { return Ok(false) };
-        Ok(self.copy_of(&id, &to)?.is_some())
+        let is_it = |envelope: &Envelope| {
+            // Other protocols name a sender of another room in their own way.
+            let is_from = envelope.from.as_str() == from || envelope.native != ProtocolFields::Maildir;
+            is_from
+                && envelope.extra(FROM_ROOM) == Some(room.as_str())
+                && envelope.extra(FROM_NETWORK) == Some(network.as_str())
+        };
+        Ok(self.copy_that(&id, &to, is_it)?.is_some())
     }
 
     /// Notes in the mail that went there that a letter was answered: the answer is the evidence.

@@ -9,6 +9,7 @@ use super::trace::{GivenAnswer, MessageState};
 use super::{Copy, Error, Me, Post, Result};
 use crate::journal::{self, Event, EventLine};
 use crate::mailbox::reading::Header;
+use crate::message::Envelope;
 use crate::name::{MailboxId, MessageId};
 
 /// One message of a conversation.
@@ -152,11 +153,21 @@ impl Post {
     }
 
     pub(super) fn copy_of(&self, id: &MessageId, mailbox: &MailboxId) -> Result<Option<Copy>> {
+        self.copy_that(id, mailbox, |_| true)
+    }
+
+    /// The copy of a message in one mailbox that is like this: several senders may have used its id.
+    pub(super) fn copy_that(
+        &self,
+        id: &MessageId,
+        mailbox: &MailboxId,
+        is_it: impl Fn(&Envelope) -> bool,
+    ) -> Result<Option<Copy>> {
         let opened = self.mailbox(mailbox)?;
         for folder in opened.folders()? {
             for name in opened.twins(folder, id)? {
                 let header = self.header_if_message(&opened, folder, &name)?;
-                if let Some(header) = header.filter(|header| header.envelope.id == *id) {
+                if let Some(header) = header.filter(|h| h.envelope.id == *id && is_it(&h.envelope)) {
                     return Ok(Some(Copy { mailbox: mailbox.clone(), folder, header }));
                 }
             }

@@ -66,9 +66,7 @@ pub(super) fn deliver_all(desk: &Desk, letters: Vec<Fetched>, mut outcome: Outco
             Way::Wait { missing } => outcome.wait(desk, &fetched, missing),
         }
     }
-    let keys: Vec<(String, String)> =
-        going.iter().map(|(_, fetched)| (fetched.room.to_string(), fetched.key.clone())).collect();
-    let known = desk.state().received.note(keys.iter().map(|(room, key)| (room.as_str(), key.as_str())))?;
+    let known = desk.state().received.note(going.iter().map(|(_, fetched)| fetched.key.as_str()))?;
     for ((pair, mut fetched), before) in going.into_iter().zip(known) {
         let is_behind = desk.state().blocked.get(&pair).is_some_and(|first| *first != fetched.key);
         if is_behind {
@@ -119,7 +117,7 @@ enum Way {
 }
 
 fn way(desk: &Desk, post: &Post, pair: &Pair, fetched: &Fetched, going: &[(Pair, Fetched)]) -> Result<Way> {
-    let (room, key) = (fetched.room.as_str(), fetched.key.as_str());
+    let key = fetched.key.as_str();
     let failed = |why: &str| -> Result<Way> {
         note_failed(desk, &fetched.room, key)?;
         Ok(Way::Over(Some(arrival::receipt(&fetched.letter, ReceiptState::Failed, why))))
@@ -129,10 +127,10 @@ fn way(desk: &Desk, post: &Post, pair: &Pair, fetched: &Fetched, going: &[(Pair,
     }
     if fetched.objects.is_none() {
         // Its objects went with an earlier copy of it, or with another letter that has the same.
-        if post.has_message(key)? {
+        if post.has_carried(key, &pair.1, &fetched.room, &desk.member.network)? {
             return Ok(Way::Over(Some(arrival::receipt(&fetched.letter, ReceiptState::Delivered, ""))));
         }
-        if is_settled(desk, post, room, key)? {
+        if is_settled(desk, post, pair, &fetched.room, key)? {
             return Ok(Way::Over(None));
         }
         if fetched.tries >= WITHOUT_OBJECTS && !fetched.from_quarantine {
@@ -148,7 +146,7 @@ fn way(desk: &Desk, post: &Post, pair: &Pair, fetched: &Fetched, going: &[(Pair,
     }
     if let Some(after) = fetched.letter.after.as_ref().filter(|_| fetched.tries < HELD) {
         let is_going = going.iter().any(|(_, other)| other.key == *after && other.room == fetched.room);
-        if !is_going && !is_settled(desk, post, room, after)? {
+        if !is_going && !is_settled(desk, post, pair, &fetched.room, after)? {
             return Ok(Way::Wait { missing: Some(after.clone()) });
         }
     }
@@ -190,18 +188,18 @@ fn note_failed(desk: &Desk, room: &RoomName, key: &str) -> Result<()> {
 
 /// Whether a letter is in its mailbox, or will never be. That it was let in is not enough: the process may have been killed
 /// before it was delivered.
-fn is_settled(desk: &Desk, post: &Post, room: &str, key: &str) -> Result<bool> {
+fn is_settled(desk: &Desk, post: &Post, pair: &Pair, room: &RoomName, key: &str) -> Result<bool> {
     {
         let state = desk.state();
-        if state.settled.contains(&(room.to_owned(), key.to_owned())) || state.received.is_settled(room, key)
-        {
+        let known = (room.to_string(), key.to_owned());
+        if state.settled.contains(&known) || state.received.is_settled(room.as_str(), key) {
             return Ok(true);
         }
-        if !state.received.knows(room, key) {
+        if !state.received.knows(key) {
             return Ok(false);
         }
     }
-    Ok(post.has_message(key)?)
+    Ok(post.has_carried(key, &pair.1, room, &desk.member.network)?)
 }
 
 fn objects_of(letter: &LetterContent) -> Vec<String> {

@@ -285,3 +285,82 @@ fn a_hostile_room_changes_nothing_but_its_own_quarantine() {
     assert!(!read.contains("/etc") && !read.contains("via"), "{read}");
     build.room.by("bob", ["check"]).exits(1);
 }
+
+#[test]
+fn a_letter_is_not_taken_for_one_of_another_room_with_its_id() {
+    let Some(program) = current("a_letter_is_not_taken_for_one_of_another_room_with_its_id") else { return };
+    let server = Server::start(&program);
+    let build = Machine::join(&server, "build", &["carol"]);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let evil = Machine::join(&server, "evil", &["mallory"]);
+    acquaint(&[&build, &laptop, &evil]);
+    let hostile = Hostile::new(&server, &evil);
+    let (id, carol) = (format!("{ID}7"), build.room.id("carol"));
+    // It knows the id of a letter, because it got a copy, and is faster.
+    let (key, letter) = letter("evil", "build", &id, &carol, r#","body":"obey\n""#);
+    hostile.publish(
+        "postroom.team.mail.build.evil",
+        &hostile.sign(["evil", "build", &key], &letter),
+        &letter,
+    );
+    assert!(build.once().contains("received 1"));
+    let file = laptop.room.around().join("plan.txt");
+    std::fs::write(&file, b"the plan").unwrap();
+    let attach = ["--id", &id, "--attach", file.to_str().unwrap()];
+    let send = ["send", "carol@build", "-m", "the real one"].into_iter().chain(attach);
+    laptop.room.by("alice", send).succeeds();
+    assert!(laptop.once().contains("sent 1"));
+    // What belongs to the letter is gone, so the mailbox is asked whether the letter is there already.
+    hostile.runtime.block_on(async {
+        let stream = hostile.context.get_stream("OBJ_postroom_team_build").await.unwrap();
+        stream.purge().await.unwrap();
+    });
+    for _ in 0..3 {
+        build.once();
+        laptop.once();
+    }
+    // An id stands for one message, so the second is refused, and its sender is told.
+    let arrived = build.room.by("carol", ["check"]).succeeds().out;
+    assert!(!arrived.contains("the real one"), "{arrived}");
+    let told = laptop.room.by("alice", ["read"]).succeeds().out;
+    assert!(told.contains("another message with its id is there") && !told.contains("/inbox/"), "{told}");
+    laptop.room.by("alice", ["send", "carol@build", "-m", "the real one"]).succeeds();
+    laptop.once();
+    assert!(build.once().contains("received 1"));
+}
+
+#[test]
+fn questions_for_letters_that_never_were_end_no_session() {
+    let Some(program) = current("questions_for_letters_that_never_were_end_no_session") else { return };
+    let mut server = Server::start(&program);
+    let build = Machine::join(&server, "build", &["bob"]);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let evil = Machine::join(&server, "evil", &["mallory"]);
+    acquaint(&[&build, &laptop, &evil]);
+    let hostile = Hostile::new(&server, &evil);
+    for parcel in 0..2 {
+        let items: Vec<String> = (0..2500)
+            .map(|number| {
+                let id = format!("{parcel}{number:0239}");
+                format!(r#"{{"id":"{id}","to":"bob-1","file":"","state":"missing"}}"#)
+            })
+            .collect();
+        let key = format!("r{parcel}");
+        let text = format!(
+            r#"{{"v":1,"network":"team","from_room":"evil","to_room":"build","key":"{key}","at":"","receipts":[{}]}}"#,
+            items.join(",")
+        );
+        hostile.publish(
+            "postroom.team.mail.build.evil",
+            &hostile.sign(["evil", "build", &key], &text),
+            &text,
+        );
+    }
+    // The answer to them is longer than this server takes.
+    server.kill();
+    server.configure("max_payload: 300KB");
+    server.up();
+    build.room.by("bob", ["send", "alice@laptop", "-m", "still here"]).succeeds();
+    assert!(build.once().contains("sent 1"));
+    assert!(laptop.once().contains("received 1"));
+}
