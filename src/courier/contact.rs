@@ -22,6 +22,9 @@ pub struct Promise {
     /// Whether each write is synced before it is acknowledged; `None` if the configuration could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub syncs_always: Option<bool>,
+    /// Where what the server keeps for this room is not set up as the room wants it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_settings: Vec<String>,
 }
 
 impl Promise {
@@ -37,6 +40,7 @@ impl Promise {
                     .to_owned(),
             );
         }
+        lacks.extend(self.other_settings.iter().cloned());
         lacks
     }
 
@@ -78,6 +82,9 @@ pub struct Contact {
     pub at: String,
     #[serde(default)]
     pub connected: bool,
+    /// The server of the last connection, which gives itself an id at each start.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub server_id: String,
     #[serde(default)]
     pub promise: Promise,
     /// [`Promise::lacks`], for those who do not know the promise.

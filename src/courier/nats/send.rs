@@ -13,7 +13,7 @@ use super::super::{Error, Result, subjects};
 use super::desk::{Desk, Sealed};
 use super::objects;
 use super::packing::{Packed, pack};
-use super::streams::refused;
+use super::streams::{self, refused};
 use crate::clock::Timestamp;
 use crate::mailbox::Folder;
 use crate::name::RoomName;
@@ -276,7 +276,17 @@ pub(super) async fn age(desk: &Arc<Desk>) -> Result<()> {
 
 /// Prepares a session: which letters are with the server, and what has to be sent again because the stream of its room is not the
 /// one that took it.
-pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool) -> Result<()> {
+pub(super) async fn prepare(
+    context: &Context,
+    desk: &Arc<Desk>,
+    reconcile: bool,
+    server: &str,
+) -> Result<()> {
+    let mut is_other_server = false;
+    desk.note(|contact| {
+        is_other_server = !contact.server_id.is_empty() && contact.server_id != server;
+        server.clone_into(&mut contact.server_id);
+    });
     let rooms = on_disk(desk, move |desk| {
         let post = desk.post()?;
         desk.state().tails.clear();
@@ -302,7 +312,7 @@ pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool
     .await?;
     for (room, carried) in rooms.iter().filter(|(_, carried)| *carried > 0) {
         let is_other = is_other_stream(context, desk, room).await;
-        if reconcile || is_other {
+        if reconcile || is_other || is_other_server {
             desk.note(|contact| {
                 contact.remark(format!("{carried} without a receipt sent again to {room}"));
             });
@@ -312,11 +322,15 @@ pub(super) async fn prepare(context: &Context, desk: &Arc<Desk>, reconcile: bool
     Ok(())
 }
 
-/// Whether the stream of a room is younger or shorter than the one that took its mail. A room that may not look keeps to the
-/// numbers of acknowledgements.
+/// Whether the stream of a room is gone, or younger or shorter than the one that took its mail. A room that never could look keeps to
+/// the numbers of acknowledgements; one that cannot look now sends again, because the mailboxes know what they have.
 async fn is_other_stream(context: &Context, desk: &Desk, room: &RoomName) -> bool {
     let name = subjects::stream(&desk.member.network, room.as_str());
-    let Ok(stream) = context.get_stream(&name).await else { return false };
+    let stream = match context.get_stream(&name).await {
+        Ok(stream) => stream,
+        Err(e) if streams::is_missing(&e) => return true,
+        Err(_) => return !desk.state().contact.peer(room.as_str()).stream_made.is_empty(),
+    };
     let info = stream.cached_info();
     let made = info.created.to_string();
     let last = info.state.last_sequence;

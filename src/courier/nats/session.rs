@@ -50,7 +50,12 @@ pub(super) struct Session {
     events: mpsc::UnboundedReceiver<Event>,
     told: Option<Vec<Resident>>,
     pub(super) carried: Carried,
-    _client: Client,
+    /// How many parcels were still at the server when the last one came.
+    behind: u64,
+    /// How many messages of the server were heard at the last round.
+    heard: u64,
+    server_id: String,
+    client: Client,
 }
 
 impl Session {
@@ -61,8 +66,12 @@ impl Session {
         let context =
             ContextBuilder::new().timeout(ACKNOWLEDGED).ack_timeout(ACKNOWLEDGED).build(client.clone());
         let server = client.server_info();
-        desk.state().largest = server.max_payload;
-        let version = server.version;
+        {
+            let mut state = desk.state();
+            state.largest = server.max_payload;
+            state.held.begin_anew();
+        }
+        let (version, server_id) = (server.version, server.server_id);
         let office = streams::open(&context, &desk.member, &version).await?;
         let mut session = Self {
             desk: Arc::clone(desk),
@@ -71,7 +80,10 @@ impl Session {
             events,
             told: None,
             carried: Carried::default(),
-            _client: client,
+            behind: 0,
+            heard: 0,
+            server_id,
+            client,
         };
         session.check_name().await?;
         session.tell_names().await?;
@@ -88,7 +100,8 @@ impl Session {
             contact.promise = promise;
             contact.lag = lag;
         });
-        send::prepare(&session.context, desk, reconcile).await?;
+        session.behind = lag;
+        send::prepare(&session.context, desk, reconcile, &session.server_id).await?;
         Ok(session)
     }
 
@@ -179,7 +192,7 @@ impl Session {
 
     /// Waits until the server has everything that was written.
     async fn finish(&mut self) {
-        let _ = tokio::time::timeout(ACKNOWLEDGED, self._client.flush()).await;
+        let _ = tokio::time::timeout(ACKNOWLEDGED, self.client.flush()).await;
         let now = self.desk.clock.now().to_string();
         self.desk.note(|contact| {
             contact.connected = false;
@@ -237,7 +250,7 @@ impl Session {
     async fn look(&mut self) -> Result<()> {
         let ordered = on_disk(&self.desk, |desk| super::take_order(&desk.courier)).await?;
         if ordered {
-            send::prepare(&self.context, &self.desk, true).await?;
+            send::prepare(&self.context, &self.desk, true, &self.server_id).await?;
         }
         // What somebody waits for comes first.
         self.send().await?;

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::consumer::{AckPolicy, Consumer};
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType, Stream};
-use async_nats::jetstream::{Context, kv};
+use async_nats::jetstream::{Context, ErrorCode, kv};
 
 use super::super::contact::Promise;
 use super::super::member::Member;
@@ -40,9 +41,10 @@ pub(super) fn refused(what: impl Into<String>) -> impl FnOnce(&dyn std::fmt::Dis
 /// Opens the office of a room, and makes what is missing.
 pub(super) async fn open(context: &Context, member: &Member, version: &str) -> Result<Office> {
     let (network, room) = (&member.network, member.room.as_str());
-    let stream = own(context, mail_stream(member)).await?;
-    own(context, object_stream(member)).await?;
-    own(context, names_stream(member)).await?;
+    let mut other_settings = vec![];
+    let stream = own(context, mail_stream(member), &mut other_settings).await?;
+    own(context, object_stream(member), &mut other_settings).await?;
+    own(context, names_stream(member), &mut other_settings).await?;
     let bucket = subjects::names(network);
     let names = context.get_key_value(&bucket).await;
     let names = names.map_err(|e| refused(format!("the names of {network}"))(&e))?;
@@ -70,18 +72,53 @@ pub(super) async fn open(context: &Context, member: &Member, version: &str) -> R
             Some(url) => monitor::syncs_always(url.clone()).await,
             None => None,
         },
+        other_settings,
     };
     Ok(Office { stream, names, consumer, promise })
 }
 
-/// The stream, made if it is missing.
-async fn own(context: &Context, config: Config) -> Result<Stream> {
+/// The stream, made if it is missing. Adds what is set otherwise than was asked for: somebody else made it, or an old server does not
+/// know the setting.
+async fn own(context: &Context, config: Config, other_settings: &mut Vec<String>) -> Result<Stream> {
     let name = config.name.clone();
+    let failed = |e: &dyn std::fmt::Display| refused(format!("the stream {name}"))(e);
     // Looking first: a room may be allowed to look at a stream and not to make it.
-    if let Ok(stream) = context.get_stream(&name).await {
-        return Ok(stream);
+    let stream = match context.get_stream(&name).await {
+        Err(e) if is_missing(&e) => context.create_stream(config.clone()).await.map_err(|e| failed(&e))?,
+        other => other.map_err(|e| failed(&e))?,
+    };
+    let other = differences(&config, &stream.cached_info().config);
+    if !other.is_empty() {
+        other_settings.push(format!("the stream {name} is set up otherwise: {}", other.join(", ")));
     }
-    context.create_stream(config).await.map_err(|e| refused(format!("the stream {name}"))(&e))
+    Ok(stream)
+}
+
+/// Whether the server said that there is no such stream. All other errors leave that open.
+pub(super) fn is_missing(e: &GetStreamError) -> bool {
+    matches!(e.kind(), GetStreamErrorKind::JetStream(e) if e.error_code() == ErrorCode::STREAM_NOT_FOUND)
+}
+
+/// The settings on which mail depends and that are not as they were asked for.
+fn differences(asked: &Config, got: &Config) -> Vec<&'static str> {
+    // The server writes a limit that was not given as -1.
+    let limit = |number: i64| number.max(0);
+    let settings = [
+        ("subjects", asked.subjects == got.subjects),
+        ("retention", asked.retention == got.retention),
+        ("discard", asked.discard == got.discard),
+        ("storage", asked.storage == got.storage),
+        ("max_age", asked.max_age == got.max_age),
+        ("max_msgs", limit(asked.max_messages) == limit(got.max_messages)),
+        ("max_bytes", limit(asked.max_bytes) == limit(got.max_bytes)),
+        (
+            "max_msgs_per_subject",
+            limit(asked.max_messages_per_subject) == limit(got.max_messages_per_subject),
+        ),
+        ("allow_rollup_hdrs", asked.allow_rollup == got.allow_rollup),
+        ("allow_direct", asked.allow_direct == got.allow_direct),
+    ];
+    settings.into_iter().filter(|(_, is_same)| !is_same).map(|(name, _)| name).collect()
 }
 
 fn mail_stream(member: &Member) -> Config {
@@ -128,5 +165,32 @@ fn names_stream(member: &Member) -> Config {
         deny_delete: true,
         allow_direct: true,
         ..Config::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_that_forgets_mail_is_told_from_one_that_the_server_completed() {
+        let asked = Config {
+            subjects: vec!["a".to_owned()],
+            retention: RetentionPolicy::WorkQueue,
+            discard: DiscardPolicy::New,
+            storage: StorageType::File,
+            ..Config::default()
+        };
+        let completed =
+            Config { max_messages: -1, max_bytes: -1, max_messages_per_subject: -1, ..asked.clone() };
+        assert!(differences(&asked, &completed).is_empty());
+        let forgetful = Config {
+            discard: DiscardPolicy::Old,
+            max_messages: 10,
+            storage: StorageType::Memory,
+            max_age: Duration::from_secs(60),
+            ..completed
+        };
+        assert_eq!(differences(&asked, &forgetful), ["discard", "storage", "max_age", "max_msgs"]);
     }
 }
