@@ -26,6 +26,7 @@ pub const FOLDER: &str = ".courier";
 const JOINED: &str = "joined.json";
 const ROOMS: &str = "rooms";
 const NEWS: &str = ".news.json";
+pub const REFUSED: &str = "refused";
 pub const CONTACT: &str = "contact.json";
 
 /// The field of a message that names the network it came by. Only the courier sets it, after the signature of the room was
@@ -215,12 +216,24 @@ impl News {
     }
 }
 
+/// How many parcels were refused and kept.
+pub fn refused(root: &Path) -> Result<usize> {
+    let Some(dir) = Dir::look(&root.join(FOLDER).join(REFUSED)).if_any()? else { return Ok(0) };
+    Ok(dir.names(|name, _| name.ends_with(".json") && !name.starts_with('.'))?.len())
+}
+
 /// What the courier noted of its last contact; its other notes are its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ContactNote {
     /// When the server was last heard.
     #[serde(default)]
     pub at: String,
+    /// How many parcels waited at the server for this room then.
+    #[serde(default)]
+    pub lag: u64,
+    /// How many parcels were refused and not kept.
+    #[serde(default)]
+    pub dropped: u64,
     /// Why there is no connection.
     #[serde(default)]
     pub trouble: Option<String>,

@@ -143,6 +143,13 @@ fn rows(overview: &Overview) -> Vec<Row> {
         let line = format!("{}: {}", flow.run, flow.why);
         rows.push(Row::new("failed", RED, [flow.run.clone(), ago, flow.why.clone()], line));
     }
+    if let Some(joined) = &overview.joined {
+        let (network, own, what) =
+            (joined.network.clone(), format!("as {}", joined.room), joined.said(overview.at));
+        let line = format!("{network} {own}: {what}");
+        let style = if joined.trouble.is_some() { RED } else { PLAIN };
+        rows.push(Row::new("network", style, [network, own, what], line));
+    }
     for way in overview.network.iter().filter(|way| way.waiting + way.carried > 0) {
         let since =
             way.oldest.map(|oldest| format!(" since {}", age(overview.at, oldest))).unwrap_or_default();

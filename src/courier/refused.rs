@@ -16,8 +16,8 @@ use crate::clock::Timestamp;
 use crate::hex;
 use crate::mailbox::{Dir, Error, IfAny};
 use crate::name::RoomName;
+use crate::network::REFUSED as FOLDER;
 
-const FOLDER: &str = "refused";
 /// The most of one room, and of all rooms.
 const MOST: Share = Share { parcels: 100, bytes: 16 * 1024 * 1024 };
 const MOST_OF_ALL: Share = Share { parcels: 2000, bytes: 64 * 1024 * 1024 };

@@ -18,7 +18,7 @@ use crate::dispatch::runs::{Run, Runs};
 use crate::dispatch::watchers::Watchers;
 use crate::mailbox::fault;
 use crate::name::{MailboxId, MessageId};
-use crate::post::{Listed, Names, OnTheWay, Post, Result};
+use crate::post::{Listed, Names, NetworkSeen, OnTheWay, Post, Result};
 use crate::staff::{self, Staff};
 use crate::workflow;
 use crate::workflow::carrier::{look_at, shown_at, step_status};
@@ -94,6 +94,8 @@ pub struct Overview {
     pub unread: usize,
     /// Dollars that agents spent within a day, as far as their programs say.
     pub cost: f64,
+    /// The network that the room has joined.
+    pub joined: Option<NetworkSeen>,
     /// Rooms of the network, with the mail on its way there.
     pub network: Vec<OnTheWay>,
     /// What could not be read.
@@ -141,6 +143,7 @@ impl Overview {
             paused: vec![],
             unread: 0,
             cost: 0.0,
+            joined: None,
             network: vec![],
             faults: vec![],
             cards: vec![],
@@ -158,8 +161,8 @@ impl Overview {
             Staff::default()
         });
         mail::look(&mut overview, post, &staff, &names)?;
-        match post.on_the_way() {
-            Ok(network) => overview.network = network,
+        match post.on_the_way().and_then(|ways| Ok((post.network_seen(&ways)?, ways))) {
+            Ok((joined, network)) => (overview.joined, overview.network) = (joined, network),
             Err(e) => overview.faults.push(format!("the mail for other machines: {e}")),
         }
         Ok((overview, Seen { names, staff, costs, runs }))

@@ -97,7 +97,7 @@ pub use locate::Copy;
 pub use names::{Listed, Names};
 pub use notice::News;
 pub use offer::Offer;
-pub use on_the_way::OnTheWay;
+pub use on_the_way::{NetworkSeen, OnTheWay};
 pub use person::{Said, USER, VIA};
 pub use prune::{Doomed, RunsToPrune, Wanted};
 pub use read::{Next, Opened};

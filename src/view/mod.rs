@@ -24,6 +24,7 @@ pub mod run;
 mod schema;
 pub mod send;
 pub mod status;
+pub mod status_network;
 pub mod stop;
 pub mod trace;
 pub mod transcript;

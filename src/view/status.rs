@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::board::Card;
 use super::check::{FailedRoom, RoomPlace};
+use super::status_network::{JoinedNetwork, NetworkRoom};
 use crate::clock::Timestamp;
 use crate::dispatch::watchers::Watcher;
 use crate::dispatch::{paused, runs};
@@ -277,6 +278,9 @@ pub struct Status<'a> {
     pub unread: usize,
     /// Dollars that agents spent within a day, as far as their programs say.
     pub cost: f64,
+    /// The network that the room has joined, as its courier saw it last; left out if it has joined none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub joined: Option<JoinedNetwork<'a>>,
     /// Rooms of other machines, with the mail on its way there; left out if none is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<NetworkRoom<'a>>,
@@ -285,35 +289,6 @@ pub struct Status<'a> {
     pub faults: &'a [String],
     /// One card for each agent and each other mailbox.
     pub agents: Vec<Card<'a>>,
-}
-
-/// A room of another machine.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct NetworkRoom<'a> {
-    /// Its name.
-    pub room: &'a str,
-    /// Letters that wait for the network.
-    pub waiting: usize,
-    /// The time of the oldest one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub oldest: Option<String>,
-    /// Letters with the server, without a receipt.
-    pub carried: usize,
-    /// Letters that came to nothing.
-    pub failed: usize,
-}
-
-impl<'a> NetworkRoom<'a> {
-    fn of(way: &'a crate::post::OnTheWay) -> Self {
-        Self {
-            room: way.room.as_str(),
-            waiting: way.waiting,
-            oldest: way.oldest.map(|oldest| oldest.to_string()),
-            carried: way.carried,
-            failed: way.failed,
-        }
-    }
 }
 
 impl<'a> Status<'a> {
@@ -337,6 +312,7 @@ impl<'a> Status<'a> {
             paused: overview.paused.iter().map(|(_, pause)| PausedAgent::of(pause)).collect(),
             unread: overview.unread,
             cost: overview.cost,
+            joined: overview.joined.as_ref().map(JoinedNetwork::of),
             network: overview.network.iter().map(NetworkRoom::of).collect(),
             faults: &overview.faults,
             agents: Card::all(&overview.cards, overview.at),

@@ -4,6 +4,7 @@
 //! the server, the disk or the clock has something. A connection that breaks ends it; [`super`] begins another.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
@@ -193,10 +194,30 @@ impl Session {
     /// Waits until the server has everything that was written.
     async fn finish(&mut self) {
         let _ = tokio::time::timeout(ACKNOWLEDGED, self.client.flush()).await;
-        let now = self.desk.clock.now().to_string();
+        let (now, lag) = (self.desk.clock.now().to_string(), self.lag());
         self.desk.note(|contact| {
             contact.connected = false;
             contact.at = now;
+            contact.lag = lag;
+        });
+    }
+
+    /// How many parcels wait at the server, without a question to it.
+    fn lag(&self) -> u64 {
+        self.behind + self.desk.state().held.count() as u64
+    }
+
+    /// Notes that the server was heard since the last round: its heartbeats come more often.
+    fn note_contact(&mut self) {
+        let heard = self.client.statistics().in_messages.load(Ordering::Relaxed);
+        if heard == self.heard {
+            return;
+        }
+        self.heard = heard;
+        let (now, lag) = (self.desk.clock.now().to_string(), self.lag());
+        self.desk.note(|contact| {
+            contact.at = now;
+            contact.lag = lag;
         });
     }
 
@@ -241,6 +262,7 @@ impl Session {
                     send::age(&self.desk).await?;
                     send::look_after(&self.desk).await?;
                     self.look().await?;
+                    self.note_contact();
                 }
             }
         }
@@ -313,6 +335,9 @@ impl Session {
                 Ok(message) => messages.push(message),
                 Err(e) => broken = Some(lost(&e.to_string())),
             }
+        }
+        if let Some(info) = messages.last().and_then(|message| message.info().ok()) {
+            self.behind = info.pending;
         }
         let into = receive::take(&self.context, &self.desk, messages).await?;
         self.carried.into += into;

@@ -248,7 +248,16 @@ fn on_the_way(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
         ];
         state.row(format!("network {}", way.room), Thing::Nothing, width, &cells)
     });
-    rows.collect()
+    let joined = overview.joined.as_ref().map(|joined| {
+        let tone = if joined.trouble.is_some() { Tone::Bad } else { Tone::Dim };
+        let cells = [
+            Cell::Fixed(2, "⇄".into(), tone),
+            Cell::Fixed(19, format!("{} as {}", joined.network, joined.room), Tone::Strong),
+            Cell::Rest(joined.said(state.now), tone),
+        ];
+        state.row(format!("joined {}", joined.network), Thing::Nothing, width, &cells)
+    });
+    joined.into_iter().chain(rows).collect()
 }
 
 fn failed(state: &State, overview: &Overview, width: usize) -> Vec<Row> {

@@ -113,6 +113,7 @@ pub(super) fn overview() -> Overview {
             steps: vec![step("plan", "asked", "asked"), step("build", "running", "builder works on it")],
         }],
         failed_flows: vec![failed_flow()],
+        joined: None,
         network: vec![OnTheWay {
             room: RoomName::parse("shop-abroad").unwrap(),
             waiting: 2,

@@ -116,12 +116,12 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         others,
         lines,
         network: overview
-            .network
+            .joined
             .iter()
-            .filter(|way| way.waiting + way.carried > 0)
-            .map(|way| {
+            .map(|joined| format!("{} as {}: {}", joined.network, joined.room, joined.said(now)))
+            .chain(overview.network.iter().filter(|way| way.waiting + way.carried > 0).map(|way| {
                 format!("for {}: {} waiting, {} without a receipt", way.room, way.waiting, way.carried)
-            })
+            }))
             .collect(),
         faults: &overview.faults,
         is_person: ask.visitor.role == Role::Person,

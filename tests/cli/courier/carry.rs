@@ -131,6 +131,14 @@ fn without_a_server_sending_is_as_usual_and_mail_waits() {
     assert!(failed.err.contains("cannot reach"), "{failed:?}");
     let status = laptop.courier(["status"]).succeeds().out;
     assert!(status.contains("3 waiting since") && status.contains("trouble since"), "{status}");
+    // The overview says so too, in one line for the network.
+    let overview = laptop.room.run(["status"]).succeeds().out;
+    let seen = overview.lines().find(|line| line.contains("as laptop")).unwrap();
+    for said in ["team", "1 room;", "3 waiting since", "last contact", "cannot reach"] {
+        assert!(seen.contains(said), "{said}: {seen}");
+    }
+    let joined = &laptop.room.run(["status", "--json"]).json()["joined"];
+    assert_eq!((&joined["waiting"], &joined["rooms"], &joined["lag"]), (&3.into(), &1.into(), &0.into()));
     server.up();
     assert!(laptop.once().contains("sent 3"));
     assert!(build.once().contains("received 3"));
