@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! <root>/.courier/joined.json       the network, and the name of this room there
-//!                /rooms/NAME/       mail on its way to the room NAME: a room with a mailbox for each name there
-//!                /rooms/NAME/.news.json  who is there, the key of the room, and how old this news is
+//!                /rooms/NETWORK/NAME/            mail on its way to the room NAME of a network: a room with a mailbox for each name there
+//!                /rooms/NETWORK/NAME/.news.json  who is there, the key of the room, and how old this news is
 //!                /contact.json      what the courier saw last: server, peers, refusals
 //!                /refused/          parcels that were not let in
 //!                /received/         which parcels were let in
 //! ```
 //!
-//! Mail to another machine is a delivery into a mailbox of `rooms/NAME`, by the rules of every room. So sending needs no
+//! Mail to another machine is a delivery into a mailbox of `rooms/NETWORK/NAME`, by the rules of every room. So sending needs no
 //! network, and its state is where its file is: `inbox` waits for the network, `carried` is with the server, `archive` has
-//! arrived, `failed` came to nothing.
+//! arrived, `failed` came to nothing. A room of another network may have the same name, and gets none of it.
 
 use std::path::{Path, PathBuf};
 
@@ -123,7 +123,7 @@ impl Joined {
     /// Records the membership; durable on return.
     pub fn keep(&self, root: &Dir) -> Result<()> {
         let folder = root.create_dir_synced(FOLDER)?;
-        folder.create_dir_synced(ROOMS)?;
+        folder.create_dir_synced(ROOMS)?.create_dir_synced(self.network.as_str())?;
         folder.replace_synced(JOINED, &serde_json::to_vec(self).unwrap_or_default())
     }
 
@@ -135,14 +135,19 @@ impl Joined {
     }
 }
 
-/// The root of the mail for a room of the network.
-pub fn peer_root(root: &Path, room: &RoomName) -> PathBuf {
-    root.join(FOLDER).join(ROOMS).join(room.as_str())
+/// Where the mail for the rooms of a network is.
+fn rooms(root: &Path, network: &NetworkName) -> PathBuf {
+    root.join(FOLDER).join(ROOMS).join(network.as_str())
 }
 
-/// The rooms of the network that are known here, sorted.
-pub fn peers(root: &Path) -> Result<Vec<RoomName>> {
-    let Some(rooms) = Dir::look(&root.join(FOLDER).join(ROOMS)).if_any()? else { return Ok(vec![]) };
+/// The root of the mail for a room of a network.
+pub fn peer_root(root: &Path, network: &NetworkName, room: &RoomName) -> PathBuf {
+    rooms(root, network).join(room.as_str())
+}
+
+/// The rooms of a network that are known here, sorted.
+pub fn peers(root: &Path, network: &NetworkName) -> Result<Vec<RoomName>> {
+    let Some(rooms) = Dir::look(&rooms(root, network)).if_any()? else { return Ok(vec![]) };
     let names = rooms.names(|_, kind| kind == rustix::fs::FileType::Directory)?;
     Ok(names.iter().filter_map(|name| network_room(name).ok()).collect())
 }
@@ -197,8 +202,8 @@ pub struct News {
 
 impl News {
     /// The last news of a room, if there was any.
-    pub fn of(root: &Path, room: &RoomName) -> Result<Option<Self>> {
-        let Some(dir) = Dir::look(&peer_root(root, room)).if_any()? else { return Ok(None) };
+    pub fn of(root: &Path, network: &NetworkName, room: &RoomName) -> Result<Option<Self>> {
+        let Some(dir) = Dir::look(&peer_root(root, network, room)).if_any()? else { return Ok(None) };
         let Some(bytes) = dir.read(NEWS, LIMIT)? else { return Ok(None) };
         let broken =
             |e: serde_json::Error| Error::Content { path: dir.path().join(NEWS), why: e.to_string() };
@@ -272,11 +277,12 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let root = Dir::open(&temp.path().canonicalize().unwrap()).unwrap();
         assert_eq!(Joined::of(root.path()).unwrap(), None);
-        let joined = Joined::new(NetworkName::parse("team").unwrap(), &network_room("laptop").unwrap());
+        let team = NetworkName::parse("team").unwrap();
+        let joined = Joined::new(team.clone(), &network_room("laptop").unwrap());
         joined.keep(&root).unwrap();
         assert_eq!(Joined::of(root.path()).unwrap(), Some(joined));
         Joined::forget(&root).unwrap();
         assert_eq!(Joined::of(root.path()).unwrap(), None);
-        assert!(peers(root.path()).unwrap().is_empty());
+        assert!(peers(root.path(), &team).unwrap().is_empty());
     }
 }

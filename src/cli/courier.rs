@@ -185,7 +185,7 @@ impl Join {
             return Err(e);
         }
         context.done = true;
-        let rooms: Vec<String> = network::peers(&root)?.iter().map(ToString::to_string).collect();
+        let rooms: Vec<String> = network::peers(&root, &network)?.iter().map(ToString::to_string).collect();
         let others = match rooms.is_empty() {
             true => "no other room is there yet".to_owned(),
             false => format!("other rooms: {}", rooms.join(", ")),

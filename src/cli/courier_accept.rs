@@ -38,8 +38,8 @@ pub(super) fn accept(context: &mut Context, room: &str, yes: bool) -> Result<(),
     let Decision { post, member, name } = decided(context, room)?;
     let unknown = || fail(courier::Error::UnknownPeer { room: name.to_string() });
     let root = post.room().path();
-    let key = shown_key(root, &name).map_err(fail)?.ok_or_else(unknown)?;
-    let names = News::of(root, &name)?.map_or(0, |news| news.names.len());
+    let key = shown_key(root, &member.network, &name).map_err(fail)?.ok_or_else(unknown)?;
+    let names = News::of(root, &member.network, &name)?.map_or(0, |news| news.names.len());
     let fingerprint = key.fingerprint();
     let before = member.peers().map_err(fail)?.get(name.as_str()).cloned();
     let other = before.filter(|before| *before != key).map(|before| before.fingerprint());

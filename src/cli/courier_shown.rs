@@ -69,7 +69,9 @@ fn show_peer(context: &mut Context, peer: &PeerStatus) {
             let hint =
                 Hint::run(&["courier", "accept", room]).to("accepts the new key; ask the people there first");
             let hint = context.hint(hint);
-            format!("; ITS KEY CHANGED to {fingerprint}\n  the key that was accepted: {accepted}\n  {hint}")
+            format!(
+                "; ITS KEY CHANGED to {fingerprint}, mail to it waits\n  the key that was accepted: {accepted}\n  {hint}"
+            )
         }
         _ => {
             let hint = context.hint(Hint::run(&["courier", "accept", room]).to("lets its mail in"));

@@ -4,7 +4,7 @@
 //! ```text
 //! <config>/courier/<digest of the room's path>/member.json   the server, the network, the name of the room there
 //!                                             /key           the secret key of the room
-//!                                             /peers.json    the accepted rooms and their keys
+//!                                             /peers.NETWORK.json   the accepted rooms of a network and their keys
 //!                                             /creds, nkey, user, ca.pem, cert.pem, key.pem   credentials, if there are any
 //! ```
 
@@ -157,13 +157,19 @@ impl Member {
     }
 
     fn accepted(&self) -> Result<BTreeMap<String, Accepted>> {
-        match self.dir.read(PEERS, LIMIT)? {
-            Some(bytes) => read(&self.dir, PEERS, &bytes),
+        let name = self.peers_file();
+        match self.dir.read(&name, LIMIT)? {
+            Some(bytes) => read(&self.dir, &name, &bytes),
             None => Ok(BTreeMap::new()),
         }
     }
 
-    /// The accepted rooms and their keys.
+    /// Of this network alone: another one may have a room with the same name.
+    fn peers_file(&self) -> String {
+        format!("peers.{}.json", self.network)
+    }
+
+    /// The accepted rooms of this network and their keys.
     pub fn peers(&self) -> Result<BTreeMap<String, PublicKey>> {
         Ok(self.accepted()?.into_iter().map(|(room, accepted)| (room, accepted.key)).collect())
     }
@@ -186,7 +192,7 @@ impl Member {
     }
 
     fn keep_accepted(&self, peers: &BTreeMap<String, Accepted>) -> Result<()> {
-        Ok(self.dir.replace_synced(PEERS, &serde_json::to_vec(peers).unwrap_or_default())?)
+        Ok(self.dir.replace_synced(&self.peers_file(), &serde_json::to_vec(peers).unwrap_or_default())?)
     }
 }
 

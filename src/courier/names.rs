@@ -4,7 +4,7 @@
 //! are bounded: a room with ten thousand names is known by the first of them.
 //!
 //! ```text
-//! <root>/.courier/rooms/NAME/.other-key.json   the key of news that were not taken, because another one is accepted
+//! <root>/.courier/rooms/NETWORK/NAME/.other-key.json   the key of news that were not taken, because another one is accepted
 //! ```
 
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::clock::Timestamp;
 use crate::mailbox::{Dir, IfAny};
 use crate::message::visible;
 use crate::name::{MailboxId, Name, RoomName, fold};
-use crate::network::{self, News, Resident};
+use crate::network::{self, NetworkName, News, Resident};
 use crate::post::{Names, Post};
 use crate::registry::{self, Entry};
 use crate::room::Room;
@@ -98,15 +98,16 @@ pub(super) fn read(
 /// Keeps the news of another room. `accepted`: its key, if the person accepted it.
 pub(super) fn keep(
     post: &Post,
-    room: &RoomName,
+    (network, room): (&NetworkName, &RoomName),
     (news, key): (News, PublicKey),
     accepted: Option<&PublicKey>,
 ) -> Result<()> {
     let root = post.room().path();
+    let place = network::peer_root(root, network, room);
     if let Some(accepted) = accepted.filter(|accepted| **accepted != key) {
         let (old, new) = (accepted.fingerprint(), key.fingerprint());
         // Only a room that was known can have been accepted.
-        if let Some(there) = Dir::look(&network::peer_root(root, room)).if_any()? {
+        if let Some(there) = Dir::look(&place).if_any()? {
             there.replace(OTHER_KEY, &serde_json::to_vec(&OtherKey { key }).unwrap_or_default())?;
         }
         return Err(Error::Server {
@@ -114,32 +115,46 @@ pub(super) fn keep(
             why: format!("accepted was {old}, and this is {new}"),
         });
     }
-    let known = network::peers(root)?;
+    let known = network::peers(root, network)?;
     if !known.contains(room) && known.len() >= MOST_ROOMS {
         return Err(Error::Server { what: format!("the room {room}"), why: "too many rooms".to_owned() });
     }
     let now = post.room().clock().now();
-    let before = News::of(root, room).ok().flatten();
-    let there = Room::open_or_make(&network::peer_root(root, room), post.room().shared_clock())
-        .map_err(crate::post::Error::from)?;
+    let before = News::of(root, network, room).ok().flatten();
+    let there = Room::open_or_make(&place, post.room().shared_clock()).map_err(crate::post::Error::from)?;
     let news = News { heard: now.to_string(), names: plain(&news.names), ..news };
     if before.is_none_or(|before| before.names != news.names) {
-        register(there.root(), root, room, &news, now)?;
+        register(there.root(), &place, &news, now)?;
     }
     news.keep(there.root())?;
     there.root().remove(OTHER_KEY).if_any()?;
     Ok(())
 }
 
+/// Whether a room shows another key than the accepted one. Reads none of its news.
+pub(super) fn shows_other_key(
+    root: &Path,
+    network: &NetworkName,
+    room: &RoomName,
+    accepted: &PublicKey,
+) -> Result<bool> {
+    let Some(there) = Dir::look(&network::peer_root(root, network, room)).if_any()? else { return Ok(false) };
+    Ok(other_key(&there)?.is_some_and(|other| other != *accepted))
+}
+
+fn other_key(there: &Dir) -> Result<Option<PublicKey>> {
+    let bytes = there.read(OTHER_KEY, KEY_LIMIT)?;
+    Ok(bytes.and_then(|bytes| serde_json::from_slice::<OtherKey>(&bytes).ok()).map(|other| other.key))
+}
+
 /// The key that a room showed last, also if its news were not taken because of it.
-pub fn shown_key(root: &Path, room: &RoomName) -> Result<Option<PublicKey>> {
-    let Some(there) = Dir::look(&network::peer_root(root, room)).if_any()? else { return Ok(None) };
-    let other = there.read(OTHER_KEY, KEY_LIMIT)?;
-    if let Some(other) = other.and_then(|bytes| serde_json::from_slice::<OtherKey>(&bytes).ok()) {
-        return Ok(Some(other.key));
+pub fn shown_key(root: &Path, network: &NetworkName, room: &RoomName) -> Result<Option<PublicKey>> {
+    let Some(there) = Dir::look(&network::peer_root(root, network, room)).if_any()? else { return Ok(None) };
+    if let Some(other) = other_key(&there)? {
+        return Ok(Some(other));
     }
     // News that cannot be read show none.
-    let news = News::of(root, room).ok().flatten();
+    let news = News::of(root, network, room).ok().flatten();
     Ok(news.and_then(|news| PublicKey::parse(&news.key)))
 }
 
@@ -168,14 +183,14 @@ fn plain(names: &[Resident]) -> Vec<Resident> {
 }
 
 /// Writes the registry of the mail on its way. Mailboxes with mail stay, also if their names are gone.
-fn register(there: &Dir, root: &Path, room: &RoomName, news: &News, now: Timestamp) -> Result<()> {
+fn register(there: &Dir, place: &Path, news: &News, now: Timestamp) -> Result<()> {
     let wrong =
         |e: registry::Error| Error::Settings { path: there.path().display().to_string(), why: e.to_string() };
     let mut editing = registry::Editing::begin(there).map_err(wrong)?;
     let mut entries = vec![];
     for resident in &news.names {
         let Some(entry) = resident.entry() else { continue };
-        let inbox = network::peer_root(root, room).join(entry.id.as_str()).join("inbox");
+        let inbox = place.join(entry.id.as_str()).join("inbox");
         let entry = Entry { inbox: inbox.display().to_string(), created: now.to_string(), ..entry };
         entries.push(entry);
     }
@@ -216,7 +231,7 @@ mod tests {
         let root = temp.path().canonicalize().unwrap().join("room");
         let clock = std::sync::Arc::new(crate::clock::SystemClock);
         let post = Post::open_or_make(&root, crate::post::Caller::default(), clock).unwrap();
-        let laptop = network::network_room("laptop").unwrap();
+        let (team, laptop) = (NetworkName::parse("team").unwrap(), network::network_room("laptop").unwrap());
         let key = |byte: u8| super::super::keys::RoomKey::from_seed(&[byte; 32]).unwrap().public();
         let hear = |key: &PublicKey, accepted: Option<&PublicKey>| {
             let news = News {
@@ -228,20 +243,20 @@ mod tests {
                 names: vec![],
                 heard: String::new(),
             };
-            keep(&post, &laptop, (news, key.clone()), accepted)
+            keep(&post, (&team, &laptop), (news, key.clone()), accepted)
         };
         let (old, new) = (key(1), key(2));
-        assert_eq!(shown_key(&root, &laptop).unwrap(), None);
+        assert_eq!(shown_key(&root, &team, &laptop).unwrap(), None);
         hear(&old, None).unwrap();
-        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(old.clone()));
+        assert_eq!(shown_key(&root, &team, &laptop).unwrap(), Some(old.clone()));
         hear(&new, Some(&old)).unwrap_err();
-        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(new.clone()));
-        assert_eq!(News::of(&root, &laptop).unwrap().unwrap().key, old.as_str());
+        assert_eq!(shown_key(&root, &team, &laptop).unwrap(), Some(new.clone()));
+        assert_eq!(News::of(&root, &team, &laptop).unwrap().unwrap().key, old.as_str());
         hear(&old, Some(&old)).unwrap();
-        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(old.clone()));
+        assert_eq!(shown_key(&root, &team, &laptop).unwrap(), Some(old.clone()));
         hear(&new, Some(&old)).unwrap_err();
         hear(&new, Some(&new)).unwrap();
         hear(&new, None).unwrap();
-        assert_eq!(shown_key(&root, &laptop).unwrap(), Some(new));
+        assert_eq!(shown_key(&root, &team, &laptop).unwrap(), Some(new));
     }
 }

@@ -44,7 +44,8 @@ impl CourierStatus {
             let room = on_the_way.room.as_str();
             let known = accepted.get(room);
             // A room that was accepted and shows none has not changed its key.
-            let shown = names::shown_key(post.room().path(), &on_the_way.room)?.or_else(|| known.cloned());
+            let shown = names::shown_key(post.room().path(), &member.network, &on_the_way.room)?
+                .or_else(|| known.cloned());
             let has_other_key = known.is_some() && known != shown.as_ref();
             let seen = contact.peers.iter().find(|peer| peer.room == room);
             peers.push(PeerStatus {

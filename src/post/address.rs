@@ -52,7 +52,7 @@ impl Post {
         let root = self.room.path();
         let Some(joined) = Joined::of(root)? else { return Ok(None) };
         let caller = Caller { flag: None, environment: None, session: None, ..self.caller.clone() };
-        match Self::open(&network::peer_root(root, name), caller, self.room.shared_clock()) {
+        match Self::open(&network::peer_root(root, &joined.network, name), caller, self.room.shared_clock()) {
             Err(Error::Room(crate::room::Error::NoRoom { .. })) => Ok(None),
             other => Ok(Some(Self { network: Some(joined), ..other? })),
         }

@@ -99,7 +99,8 @@ impl Post {
     pub fn on_the_way(&self) -> Result<Vec<OnTheWay>> {
         let root = self.room.path();
         let mut all = vec![];
-        for room in network::peers(root)? {
+        let Some(Joined { network, .. }) = Joined::of(root)? else { return Ok(all) };
+        for room in network::peers(root, &network)? {
             let Some(there) = self.on_network(&room)? else { continue };
             let (mut waiting, mut carried, mut failed, mut oldest) = (0, 0, 0, None);
             for id in there.mailbox_ids()? {
@@ -111,7 +112,7 @@ impl Post {
                 failed += mailbox.list(Folder::Failed, 0)?.total;
             }
             let is_hidden = self.there(&room).is_ok_and(|post| !post.is_on_network());
-            let news = News::of(root, &room).ok().flatten();
+            let news = News::of(root, &network, &room).ok().flatten();
             all.push(OnTheWay { room, waiting, oldest, carried, failed, news, is_hidden });
         }
         Ok(all)

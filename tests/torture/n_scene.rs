@@ -267,7 +267,8 @@ impl Scene {
             let member = fs::read_dir(courier).unwrap().next().unwrap().unwrap().path();
             let other = (number + 1) % self.machines.len();
             self.must(other, &["courier", "once"]);
-            let room = self.machines[other].dir.join("room/.courier/rooms").join(self.machines[number].name);
+            let room =
+                self.machines[other].dir.join("room/.courier/rooms/team").join(self.machines[number].name);
             let news: serde_json::Value =
                 serde_json::from_slice(&fs::read(room.join(".news.json")).unwrap()).unwrap();
             (member, news["key"].as_str().unwrap().to_owned())
@@ -280,7 +281,7 @@ impl Scene {
                     (other.name.to_owned(), serde_json::json!({"key": keys[other.number].1, "at": "now"}))
                 })
                 .collect();
-            fs::write(member.join("peers.json"), serde_json::to_vec(&peers).unwrap()).unwrap();
+            fs::write(member.join("peers.team.json"), serde_json::to_vec(&peers).unwrap()).unwrap();
             self.must(number, &["courier", "once"]);
         }
     }

@@ -13,7 +13,7 @@ use super::super::outgoing::Outgoing;
 use super::super::parcel::{Address, Content, Parcel, ReceiptItem};
 use super::super::received::Received;
 use super::super::refused::Refused;
-use super::super::{Result, run_lock, subjects};
+use super::super::{Result, names, run_lock, subjects};
 use super::held::HeldBack;
 use crate::clock::{Clock, Timestamp};
 use crate::mailbox::Dir;
@@ -117,6 +117,18 @@ impl Desk {
         self.member.peers()
     }
 
+    /// The rooms that mail may go to: accepted, and none shows another key than the accepted one.
+    pub(super) fn open_rooms(&self) -> Result<Vec<String>> {
+        let mut rooms = vec![];
+        for (room, accepted) in self.peers()? {
+            let Ok(name) = network::network_room(&room) else { continue };
+            if !names::shows_other_key(&self.root, &self.member.network, &name, &accepted)? {
+                rooms.push(room);
+            }
+        }
+        Ok(rooms)
+    }
+
     /// The accepted rooms that are known here, with the mail on its way to each.
     pub(super) fn outgoing<'a>(&self, post: &'a Post) -> Result<Vec<Outgoing<'a>>> {
         let accepted = self.peers()?;
@@ -128,7 +140,7 @@ impl Desk {
     /// The mail on its way to each room that is known here, accepted or not.
     pub(super) fn outgoing_to_all<'a>(&self, post: &'a Post) -> Result<Vec<Outgoing<'a>>> {
         let mut all = vec![];
-        for room in network::peers(&self.root).map_err(crate::post::Error::from)? {
+        for room in network::peers(&self.root, &self.member.network).map_err(crate::post::Error::from)? {
             all.extend(Outgoing::of(post, &self.member.network, &room)?);
         }
         Ok(all)

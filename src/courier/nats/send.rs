@@ -49,7 +49,7 @@ pub(super) async fn on_disk<T: Send + 'static>(
 /// Sends everything that waits for accepted rooms.
 pub(super) async fn carry(context: &Context, desk: &Arc<Desk>) -> Result<Sent> {
     let mut sent = Sent::default();
-    let rooms = on_disk(desk, |desk| Ok(desk.peers()?.into_keys().collect::<Vec<_>>())).await?;
+    let rooms = on_disk(desk, Desk::open_rooms).await?;
     for room in rooms {
         let listed = on_disk(desk, {
             let room = room.clone();

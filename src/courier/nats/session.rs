@@ -158,7 +158,8 @@ impl Session {
             let kept = match names::read(&desk.member, &room, &value) {
                 Ok(news) => {
                     let peers = desk.peers()?;
-                    names::keep(&desk.post()?, &name, news, peers.get(&room)).map_err(|e| e.to_string())
+                    names::keep(&desk.post()?, (&desk.member.network, &name), news, peers.get(&room))
+                        .map_err(|e| e.to_string())
                 }
                 Err(why) => Err(format!("the news of {room} was not taken: {why}")),
             };

@@ -67,7 +67,7 @@ fn a_letter_that_was_shown_is_told_once_by_however_many_processes() {
         build.once();
         laptop.once();
     }
-    let journal = laptop.room.root().join(".courier/rooms/build/.journal");
+    let journal = laptop.room.root().join(".courier/rooms/team/build/.journal");
     let days = std::fs::read_dir(journal).unwrap().flatten();
     let lines: String = days.map(|day| std::fs::read_to_string(day.path()).unwrap()).collect();
     let shown = lines.lines().filter(|line| line.contains(r#""event":"shown""#)).count();
@@ -178,7 +178,7 @@ fn a_name_that_is_unknown_there_is_told_and_one_known_elsewhere_suggested() {
 
 /// Lets the letters of a folder be this many days old.
 fn aged(machine: &Machine, room: &str, folder: &str, days: u64) {
-    let mailboxes = machine.room.root().join(".courier/rooms").join(room);
+    let mailboxes = machine.room.root().join(".courier/rooms/team").join(room);
     let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 24 * 3600);
     let mut changed = 0;
     for mailbox in std::fs::read_dir(mailboxes).unwrap().flatten() {
@@ -201,7 +201,7 @@ fn a_copy_that_arrived_long_ago_leaves_with_its_files_and_old_days_of_its_journa
     let file = laptop.room.around().join("file.bin");
     std::fs::write(&file, b"bytes").unwrap();
     let send = ["send", "bob@build", "-m", "hello", "--attach", file.to_str().unwrap()];
-    let peer = laptop.room.root().join(".courier/rooms/build");
+    let peer = laptop.room.root().join(".courier/rooms/team/build");
     let found = |what: &str| {
         let entries = std::fs::read_dir(peer.join(build.room.id("bob")).join(what)).unwrap();
         entries.flatten().count()

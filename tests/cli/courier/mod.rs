@@ -3,6 +3,7 @@
 mod carry;
 mod credentials;
 mod lost;
+mod networks;
 mod objects;
 mod server;
 mod trust;

@@ -143,7 +143,7 @@ fn a_room_with_another_key_is_named_accepted_anew_and_revoked_by_a_person() {
     let status = || build.courier(["status"]).succeeds().out;
     let old = fingerprint(&laptop);
     // Its news can be lost, which says nothing about its key.
-    let news = build.room.root().join(".courier/rooms/laptop/.news.json");
+    let news = build.room.root().join(".courier/rooms/team/laptop/.news.json");
     std::fs::remove_file(&news).unwrap();
     assert!(!status().contains("CHANGED") && !status().contains("not accepted"), "{}", status());
     build.once();
@@ -161,6 +161,10 @@ fn a_room_with_another_key_is_named_accepted_anew_and_revoked_by_a_person() {
         "{}",
         status()
     );
+    // Nobody knows who that is: mail to it waits too.
+    build.room.by("bob", ["send", "alice@laptop", "-m", "for the one I know"]).succeeds();
+    assert!(build.once().contains("sent 0"));
+    assert!(status().contains("1 waiting") && status().contains("mail to it waits"), "{}", status());
     let peer = build.courier(["status", "--json"]).json()["peers"][0].clone();
     let keys = (&peer["fingerprint"], &peer["accepted_fingerprint"]);
     assert_eq!(

@@ -322,7 +322,7 @@ impl Sides for Rates<'_> {
 fn memory(scene: &Scene<'_>, library: &Path) -> Result<Vec<Row>, Without> {
     let couriers = [scene.here.run()?, scene.there.run()?];
     let archive = || -> Result<PathBuf, String> {
-        let room = scene.here.room.root().join(".courier/rooms/build");
+        let room = scene.here.room.root().join(".courier/rooms/team/build");
         Ok(room.join(scene.there.room.id("bob")?).join("archive"))
     };
     let mut early = 0.0;
