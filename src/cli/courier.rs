@@ -171,19 +171,24 @@ impl Join {
         }
         let credentials = self.credentials()?;
         let members = members()?;
+        let is_again = Joined::of(&root)?.is_some() && members.of(&root).map_err(fail)?.is_some();
         let member = members
-            .keep(&root, (&network, &room), (&self.url, self.monitor.clone()), &credentials)
+            .try_out(&root, (&network, &room), (&self.url, self.monitor.clone()), &credentials)
             .map_err(fail)?;
         Joined::new(network.clone(), &room).keep(post.room().root())?;
         let fingerprint = member.key.public().fingerprint();
         let greeted = courier_of(context, post, member).and_then(|courier| courier.greet()).map_err(fail);
-        if let Err(e) = greeted {
-            if matches!(&e, Fail::Told(Failure::Refused, ..)) {
+        match &greeted {
+            // What worked before stays.
+            Err(_) if is_again => members.drop_tried(&root).map_err(fail)?,
+            Err(Fail::Told(Failure::Refused, ..)) => {
+                members.drop_tried(&root).map_err(fail)?;
                 Joined::forget(post.room().root())?;
-                members.forget(&root).map_err(fail)?;
             }
-            return Err(e);
+            // Mail waits until the server is there.
+            Ok(()) | Err(_) => members.keep_tried(&root).map_err(fail)?,
         }
+        greeted?;
         context.done = true;
         let rooms: Vec<String> = network::peers(&root, &network)?.iter().map(ToString::to_string).collect();
         let others = match rooms.is_empty() {

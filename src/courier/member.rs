@@ -6,6 +6,7 @@
 //!                                             /key           the secret key of the room
 //!                                             /peers.NETWORK.json   the accepted rooms of a network and their keys
 //!                                             /creds, nkey, user, ca.pem, cert.pem, key.pem   credentials, if there are any
+//!                                             /tried/        another server and its credentials, until they have worked once
 //! ```
 
 use std::collections::BTreeMap;
@@ -23,7 +24,7 @@ use crate::{hex, random};
 const FOLDER: &str = "courier";
 const MEMBER: &str = "member.json";
 const KEY: &str = "key";
-const PEERS: &str = "peers.json";
+const TRIED: &str = "tried";
 const LIMIT: u64 = 1024 * 1024;
 
 /// A file of credentials.
@@ -84,6 +85,8 @@ struct Accepted {
 #[derive(Debug)]
 pub struct Member {
     dir: Dir,
+    /// Where the server and the credentials are.
+    given: Dir,
     pub network: NetworkName,
     /// The name of this room on the network.
     pub room: RoomName,
@@ -106,15 +109,13 @@ impl Members {
     /// The membership of a room, if the person made one.
     pub fn of(&self, root: &Path) -> Result<Option<Member>> {
         let Some(dir) = Dir::open(&self.path(root)).if_any()? else { return Ok(None) };
-        let Some(bytes) = dir.read(MEMBER, LIMIT)? else { return Ok(None) };
-        let kept: Kept = read(&dir, MEMBER, &bytes)?;
-        let room = network::network_room(&kept.room).map_err(|e| wrong(&dir, MEMBER, &e.to_string()))?;
-        let key = key_of(&dir)?.ok_or_else(|| wrong(&dir, KEY, "the key of the room is missing"))?;
-        Ok(Some(Member { network: kept.network, room, url: kept.url, monitor: kept.monitor, key, dir }))
+        let given = Dir::open(&self.path(root))?;
+        member(dir, given)
     }
 
-    /// Makes or changes the membership of a room; durable on return. A room keeps its key.
-    pub fn keep(
+    /// The membership of a room with another server and other credentials, which are not kept yet. A room keeps its key; durable on
+    /// return.
+    pub fn try_out(
         &self,
         root: &Path,
         (network, room): (&NetworkName, &RoomName),
@@ -126,17 +127,36 @@ impl Members {
             let seed = hex::of(&[random::bytes(), random::bytes()].concat());
             dir.replace_synced(KEY, seed.as_bytes())?;
         }
-        for secret in Secret::ALL {
-            match credentials.iter().find(|(kind, _)| *kind == secret) {
-                Some((_, bytes)) => dir.replace_synced(secret.file(), bytes)?,
-                None => dir.remove(secret.file()).if_any().map(drop)?,
-            }
+        self.drop_tried(root)?;
+        let tried = dir.create_dir_synced(TRIED)?;
+        for (secret, bytes) in credentials {
+            tried.replace_synced(secret.file(), bytes)?;
         }
         let (network, room, url) = (network.clone(), room.to_string(), url.to_owned());
         let kept = Kept { v: 1, root: root.display().to_string(), network, room, url, monitor };
-        dir.replace_synced(MEMBER, &serde_json::to_vec(&kept).unwrap_or_default())?;
+        tried.replace_synced(MEMBER, &serde_json::to_vec(&kept).unwrap_or_default())?;
         dir.sync_parents()?;
-        self.of(root)?.ok_or(Error::NotJoined)
+        member(dir, tried)?.ok_or(Error::NotJoined)
+    }
+
+    /// Keeps what was tried out; durable on return.
+    pub fn keep_tried(&self, root: &Path) -> Result<()> {
+        let dir = Dir::open(&self.path(root))?;
+        let Some(tried) = dir.sub_if_any(TRIED)? else { return Ok(()) };
+        for name in Secret::ALL.map(Secret::file).into_iter().chain([MEMBER]) {
+            match tried.read(name, LIMIT)? {
+                Some(bytes) => dir.replace_synced(name, &bytes)?,
+                None => dir.remove(name).if_any().map(drop)?,
+            }
+        }
+        self.drop_tried(root)
+    }
+
+    /// Forgets what was tried out.
+    pub fn drop_tried(&self, root: &Path) -> Result<()> {
+        let Some(dir) = Dir::open(&self.path(root)).if_any()? else { return Ok(()) };
+        dir.remove_tree(TRIED).if_any()?;
+        Ok(dir.sync()?)
     }
 
     /// Forgets server and credentials. Key and accepted rooms stay, so that a later join is the same room.
@@ -150,10 +170,19 @@ impl Members {
     }
 }
 
+/// The membership in a directory, with the server and the credentials of another one.
+fn member(dir: Dir, given: Dir) -> Result<Option<Member>> {
+    let Some(bytes) = given.read(MEMBER, LIMIT)? else { return Ok(None) };
+    let kept: Kept = read(&given, MEMBER, &bytes)?;
+    let room = network::network_room(&kept.room).map_err(|e| wrong(&given, MEMBER, &e.to_string()))?;
+    let key = key_of(&dir)?.ok_or_else(|| wrong(&dir, KEY, "the key of the room is missing"))?;
+    Ok(Some(Member { network: kept.network, room, url: kept.url, monitor: kept.monitor, key, dir, given }))
+}
+
 impl Member {
     /// A file of credentials, if the person gave one.
     pub fn secret(&self, secret: Secret) -> Result<Option<Vec<u8>>> {
-        Ok(self.dir.read(secret.file(), LIMIT)?)
+        Ok(self.given.read(secret.file(), LIMIT)?)
     }
 
     fn accepted(&self) -> Result<BTreeMap<String, Accepted>> {
@@ -226,17 +255,34 @@ mod tests {
         let root = Path::new("/some/room");
         assert!(members.of(root).unwrap().is_none());
         let credentials = vec![(Secret::User, b"me\nsecret\n".to_vec())];
-        let member = members.keep(root, (&network, &room), ("nats://h", None), &credentials).unwrap();
+        let member = members.try_out(root, (&network, &room), ("nats://h", None), &credentials).unwrap();
+        assert!(members.of(root).unwrap().is_none());
+        members.keep_tried(root).unwrap();
         let file = members.path(root).join("user");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let key = member.key.public();
         member.accept(&network::network_room("build").unwrap(), &key, "now".into()).unwrap();
+        // Another server that did not work leaves the first one in place.
+        let other = vec![(Secret::Nkey, b"x".to_vec())];
+        let tried = members.try_out(root, (&network, &room), ("nats://typo", None), &other).unwrap();
+        assert_eq!((tried.url.as_str(), tried.secret(Secret::User).unwrap()), ("nats://typo", None));
+        members.drop_tried(root).unwrap();
+        let kept = members.of(root).unwrap().unwrap();
+        assert_eq!((kept.url.as_str(), kept.secret(Secret::Nkey).unwrap()), ("nats://h", None));
+        assert!(kept.secret(Secret::User).unwrap().is_some());
         members.forget(root).unwrap();
         assert!(!file.exists() && members.of(root).unwrap().is_none());
-        let again = members.keep(root, (&network, &room), ("nats://h", None), &vec![]).unwrap();
+        members.try_out(root, (&network, &room), ("nats://h", None), &vec![]).unwrap();
+        members.keep_tried(root).unwrap();
+        let again = members.of(root).unwrap().unwrap();
         assert_eq!((again.key.public(), again.peers().unwrap().len()), (key, 1));
         let build = network::network_room("build").unwrap();
         assert!(again.revoke(&build).unwrap() && !again.revoke(&build).unwrap());
         assert!(again.peers().unwrap().is_empty());
+        // A room of that name in another network is another room.
+        again.accept(&build, &again.key.public(), "now".into()).unwrap();
+        let prod = NetworkName::parse("prod").unwrap();
+        let elsewhere = members.try_out(root, (&prod, &room), ("nats://h", None), &vec![]).unwrap();
+        assert!(elsewhere.peers().unwrap().is_empty());
     }
 }
