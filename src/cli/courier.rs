@@ -145,6 +145,15 @@ fn courier_of(context: &Context, post: &Post, member: Member) -> courier::Result
     Courier::new(post.room().path().to_owned(), caller, context.clock(), member)
 }
 
+/// Hears the names of the network once. A courier that runs hears them by itself.
+pub(super) fn greet(context: &mut Context, post: &Post) -> Result<(), Fail> {
+    let Some(member) = members()?.of(post.room().path()).map_err(fail)? else { return Ok(()) };
+    match courier_of(context, post, member) {
+        Err(Fail::Told(Failure::NotDone, why, _)) if why == courier::Error::Running.to_string() => Ok(()),
+        courier => courier?.greet().map_err(fail),
+    }
+}
+
 impl Join {
     fn run(self, context: &mut Context) -> Result<(), Fail> {
         context.must_not_be_in_session("courier join")?;
@@ -320,7 +329,7 @@ pub(super) fn fail(e: courier::Error) -> Fail {
         E::NotJoined => Fail::unknown(what, Hint::run(&["help", "courier", "join"]).to("how to join one")),
         E::Running => Fail::not_done(what, Hint::run(&["courier", "status"]).to("what it does")),
         E::UnknownPeer { .. } => {
-            Fail::unknown(what, Hint::run(&["courier", "once"]).to("asks the network for its rooms"))
+            Fail::unknown(what, Hint::run(&["courier", "status"]).to("shows the rooms that are known"))
         }
         E::NameTaken { .. } => Fail::refused(what, "take another name: --room-as ROOM"),
     }

@@ -1,7 +1,7 @@
 //! `postroom courier accept`: a person decides whose mail is let in.
 
 use super::context::Context;
-use super::courier::{fail, joined};
+use super::courier::{fail, greet, joined};
 use super::fail::Fail;
 use super::terminal;
 use crate::courier::{self, Member, shown_key};
@@ -38,7 +38,14 @@ pub(super) fn accept(context: &mut Context, room: &str, yes: bool) -> Result<(),
     let Decision { post, member, name } = decided(context, room)?;
     let unknown = || fail(courier::Error::UnknownPeer { room: name.to_string() });
     let root = post.room().path();
-    let key = shown_key(root, &member.network, &name).map_err(fail)?.ok_or_else(unknown)?;
+    let shown = || shown_key(root, &member.network, &name).map_err(fail);
+    let key = match shown()? {
+        Some(key) => key,
+        None => {
+            greet(context, post)?;
+            shown()?.ok_or_else(unknown)?
+        }
+    };
     let names = News::of(root, &member.network, &name)?.map_or(0, |news| news.names.len());
     let fingerprint = key.fingerprint();
     let before = member.peers().map_err(fail)?.get(name.as_str()).cloned();

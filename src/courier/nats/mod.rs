@@ -39,6 +39,8 @@ const ORDER: &str = "reconcile";
 /// A file whose change wakes the courier.
 const WAKE: &str = "wake";
 
+/// How long a greeting may take.
+const GREETING: Duration = Duration::from_secs(30);
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
@@ -83,10 +85,18 @@ impl Courier {
         Ok(Self { desk: Desk::open(root, caller, clock, member)? })
     }
 
-    /// Connects once, so that a wrong address or a taken name is reported at once, and hears the names of the others.
+    /// Connects once, so that a wrong address or a taken name is reported at once, and hears the names of the others. Takes a
+    /// bounded time.
     pub fn greet(&self) -> Result<()> {
         let desk = &self.desk;
-        with_runtime(async { Session::begin(desk, false).await.map(drop) })?;
+        with_runtime(async {
+            let begun = tokio::time::timeout(GREETING, Session::begin(desk, false)).await;
+            let late = |_| Error::Unreachable {
+                server: desk.member.url.clone(),
+                why: "it did not answer in time".to_owned(),
+            };
+            begun.map_err(late)?.map(drop)
+        })?;
         desk.note(|contact| contact.connected = false);
         Ok(())
     }

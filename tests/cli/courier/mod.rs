@@ -2,6 +2,7 @@
 
 mod carry;
 mod credentials;
+mod guide;
 mod lost;
 mod networks;
 mod objects;

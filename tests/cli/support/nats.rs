@@ -167,7 +167,7 @@ pub(crate) fn acquaint(machines: &[&Machine]) {
 }
 
 /// A courier that runs.
-pub(crate) struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
     pub(crate) fn kill(&mut self) {
