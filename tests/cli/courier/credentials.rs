@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::nats::{Machine, Server, acquaint, current};
 use crate::support::room::TestRoom;
+use crate::support::until::until_at_last;
 
 /// A room that joins with credentials in a file. `Err`: what `courier join` said.
 fn join(server: &Server, name: &str, mailbox: &str, (flag, text): (&str, &str)) -> Result<Machine, String> {
@@ -36,6 +37,14 @@ fn crosses(laptop: &Machine, build: &Machine, secret: &str) {
     assert!(found.stdout.is_empty(), "{}", String::from_utf8_lossy(&found.stdout));
     let status = laptop.courier(["status", "--json"]).succeeds().out;
     assert!(!status.contains(secret), "{status}");
+    // Other users can see the command line of a process, and its children its environment.
+    let courier = laptop.run();
+    let seen = |what: &str| std::fs::read(format!("/proc/{}/{what}", courier.0.id())).unwrap();
+    until_at_last("the connection", || {
+        laptop.courier(["status", "--json"]).json()["connected"].as_bool() == Some(true)
+    });
+    let both = [seen("cmdline"), seen("environ")].concat();
+    assert!(!String::from_utf8_lossy(&both).contains(secret));
 }
 
 #[test]

@@ -91,3 +91,36 @@ fn a_letter_over_the_limit_of_the_server_holds_up_no_other() {
     assert!(laptop.once().contains("sent 3"));
     assert!(build.once().contains("received 3"));
 }
+
+#[test]
+fn an_object_that_somebody_altered_is_not_taken_and_asked_for_again() {
+    let Some(program) = current("an_object_that_somebody_altered_is_not_taken_and_asked_for_again") else {
+        return;
+    };
+    let server = Server::start(&program);
+    let laptop = Machine::join(&server, "laptop", &["alice"]);
+    let build = Machine::join(&server, "build", &["bob"]);
+    acquaint(&[&laptop, &build]);
+    let file = laptop.room.around().join("plan.txt");
+    std::fs::write(&file, b"the plan").unwrap();
+    let attach = ["send", "bob@build", "-m", "see the file", "--attach", file.to_str().unwrap()];
+    laptop.room.by("alice", attach).succeeds();
+    laptop.once();
+    // As long as the true one, and under its name.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let context = async_nats::jetstream::new(async_nats::connect(server.url()).await.unwrap());
+        let store = context.get_object_store("postroom_team_build").await.unwrap();
+        let mut names = store.list().await.unwrap();
+        let info = futures_util::StreamExt::next(&mut names).await.unwrap().unwrap();
+        store.put(info.name.as_str(), &mut b"evilplan".as_slice()).await.unwrap();
+    });
+    assert!(build.once().contains("received 0"));
+    build.room.by("bob", ["check"]).exits(1);
+    laptop.once();
+    assert!(build.once().contains("received 1"));
+    let read = build.room.by("bob", ["read"]).succeeds().out;
+    let path =
+        read.lines().find(|line| line.contains("plan.txt")).unwrap().split_whitespace().last().unwrap();
+    assert_eq!(std::fs::read(path).unwrap(), b"the plan");
+}
