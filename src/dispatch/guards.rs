@@ -136,4 +136,29 @@ mod tests {
         assert_eq!(until(&limits(9, Some(0.5)), &spent), Some(300 + 86_400));
         assert_eq!(until(&limits(9, Some(0.0)), &counted(&[], &[])), Some(5000 + 86_400));
     }
+
+    #[test]
+    fn mail_of_another_room_starts_an_agent_only_if_its_table_names_the_room() {
+        let extra = [(FROM_ROOM, "build"), (FROM_NETWORK, "team")];
+        let envelope = Envelope {
+            id: crate::name::MessageId::derived(b"x"),
+            from: crate::message::Origin::mailbox("bob-1"),
+            to: "alice-1".into(),
+            subject: "s".into(),
+            reply_to: None,
+            priority: crate::message::Priority::Normal,
+            channel: None,
+            extra: extra.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec(),
+            native: Default::default(),
+            doubts: vec![],
+        };
+        let (settings, now) = (DispatchSettings::default(), Timestamp::from_parts(5000, 0));
+        let refused = |rooms: &[&str]| {
+            let rooms: Vec<String> = rooms.iter().map(|room| (*room).to_owned()).collect();
+            refuse(&settings, &rooms, &counted(&[], &[]), &envelope, now)
+        };
+        assert_eq!(refused(&["main", "build"]), None);
+        let why = "it came from the room build of the network team, which is not in `from` of its agent";
+        assert_eq!(refused(&["main"]), Some(Refusal::Fail(why.to_owned())));
+    }
 }
