@@ -1,5 +1,6 @@
 //! The courier, with real servers.
 
+mod agents;
 mod carry;
 mod credentials;
 mod guide;
