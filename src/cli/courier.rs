@@ -149,8 +149,8 @@ fn courier_of(context: &Context, post: &Post, member: Member) -> courier::Result
 pub(super) fn greet(context: &mut Context, post: &Post) -> Result<(), Fail> {
     let Some(member) = members()?.of(post.room().path()).map_err(fail)? else { return Ok(()) };
     match courier_of(context, post, member) {
-        Err(Fail::Told(Failure::NotDone, why, _)) if why == courier::Error::Running.to_string() => Ok(()),
-        courier => courier?.greet().map_err(fail),
+        Err(courier::Error::Running) => Ok(()),
+        courier => courier.and_then(|courier| courier.greet()).map_err(fail),
     }
 }
 

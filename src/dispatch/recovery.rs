@@ -152,7 +152,7 @@ fn finish_one(
 /// decided about it since.
 fn claim_again(post: &Post, runs: &Runs, me: &Me, file: &str, run: &Run) -> Result<Option<Held>> {
     let has_expired = me.mailbox.attempts(file)?.pop().is_some_and(|last| last.how == "expired");
-    if !has_expired || post.lies_in(me, file)? != Some(Folder::Inbox) {
+    if !has_expired || post.folder_of(me, file)? != Some(Folder::Inbox) {
         return Ok(None);
     }
     let Some(_right) = runs.message(me.id.as_str(), file)? else { return Ok(None) };
