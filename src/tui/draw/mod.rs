@@ -4,6 +4,7 @@
 mod canvas;
 mod overlay;
 mod panel;
+mod typed;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -11,6 +12,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use self::canvas::Canvas;
+use self::typed::around_cursor;
 use super::keys;
 use super::layout::{self, Frame};
 use super::state::{Mode, Place, State};
@@ -150,19 +152,14 @@ fn footer(state: &State, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> 
     buffer.paint(area, state.style(Tone::Bar));
     let bar = state.style(Tone::Bar);
     let typed = |before: &str, text: &super::text_box::TextBox, buffer: &mut Buffer| {
-        let (_, column) = text.cursor();
-        let whole = text.text();
-        let before_cursor: String = whole.chars().take(column).collect();
-        let room = usize::from(area.width).saturating_sub(visible::columns(before) + 1);
-        // What is left of the cursor is cut at its beginning.
-        let skip = visible::columns(&before_cursor).saturating_sub(room);
-        let shown: String = visible::line(&whole).chars().skip(skip).collect();
+        let room = usize::from(area.width).saturating_sub(visible::columns(before));
+        let (shown, at) = around_cursor(&text.text(), text.cursor().1, room);
         let line = Line::from(vec![
             Span::styled(before.to_owned(), bar.patch(state.style(Tone::Key)).add_modifier(Modifier::BOLD)),
             Span::styled(shown, bar),
         ]);
         buffer.line(area.x, area.y, &line, area.width);
-        let x = visible::columns(before) + visible::columns(&before_cursor) - skip;
+        let x = visible::columns(before) + at;
         (area.height > 0 && area.width > 0)
             .then(|| (area.x + u16::try_from(x).unwrap_or(u16::MAX).min(area.width - 1), area.y))
     };

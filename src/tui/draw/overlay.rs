@@ -6,6 +6,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::canvas::Canvas;
+use super::typed::around_cursor;
 use crate::message::visible;
 use crate::tui::command;
 use crate::tui::keys::{self, Binding};
@@ -156,16 +157,19 @@ fn edit(text: &TextBox, area: Rect, buffer: &mut Buffer) -> Option<(u16, u16)> {
     }
     let (row, column) = text.cursor();
     let top = (row + 1).saturating_sub(area.height.into());
-    let before: String = text.lines()[row].chars().take(column).collect();
-    let wide = visible::columns(&before);
-    let skip = (wide + 1).saturating_sub(area.width.into());
-    for (y, line) in text.lines().iter().skip(top).take(area.height.into()).enumerate() {
-        let skip = if top + y == row { skip } else { 0 };
-        let shown: String = visible::line(line).chars().skip(skip).collect();
-        let y = area.y + u16::try_from(y).unwrap_or(0);
+    let mut x = 0;
+    for (y, line) in text.lines().iter().enumerate().skip(top).take(area.height.into()) {
+        let shown = if y == row {
+            let (shown, at) = around_cursor(line, column, area.width.into());
+            x = at;
+            shown
+        } else {
+            visible::line(line)
+        };
+        let y = area.y + u16::try_from(y - top).unwrap_or(0);
         buffer.line(area.x, y, &Line::from(shown), area.width);
     }
-    let x = area.x + u16::try_from(wide - skip).unwrap_or(0).min(area.width - 1);
+    let x = area.x + u16::try_from(x).unwrap_or(0).min(area.width - 1);
     Some((x, area.y + u16::try_from(row - top).unwrap_or(0)))
 }
 

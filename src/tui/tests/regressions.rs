@@ -265,3 +265,15 @@ fn the_mail_beside_a_filtered_list_is_that_of_its_chosen_row() {
     }
     assert_eq!(state.chosen.mailbox.as_deref(), Some("builder-1a2b"));
 }
+
+#[test]
+fn what_is_typed_in_wide_characters_ends_at_the_cursor() {
+    for keys in ["c ann Enter Enter", "n", "/", ": open Space"] {
+        let mut state = here(Place::Now);
+        types(&mut state, &format!("{keys} {}x", "陳".repeat(60)));
+        let mut buffer = crate::tui::screen::Screen::empty(state.size);
+        let (x, y) = crate::tui::draw::draw(&state, &mut buffer).unwrap();
+        let left = |columns: u16| buffer[(x - columns, y)].symbol().to_owned();
+        assert_eq!((left(1), left(3), left(5)), ("x".into(), "陳".into(), "陳".into()), "{keys}");
+    }
+}
