@@ -1,11 +1,12 @@
-//! What the keys and commands do: moves, jumps, and deeds with what is chosen.
+//! What the keys and commands do: moves, and deeds with what is chosen.
 
 use super::compose;
 use super::deed::Deed;
+use super::jumps::{back, jump, jump_from};
 use super::keys::{self, Act};
 use super::layout::{inside, panels, reachable, visible};
 use super::rows::{Thing, thing};
-use super::seen::{Found, Tab};
+use super::seen::Tab;
 use super::state::{Decided, Mode, PAGE, Panel, Place, State, Then, Typing};
 use super::text_box::TextBox;
 use super::update::{Effect, begin_filter, step};
@@ -62,36 +63,6 @@ fn go(state: &mut State, place: Place) {
     }
     state.focus = panels(&place)[0];
     state.places = vec![place];
-}
-
-/// Goes to a place from which one comes back.
-pub(super) fn jump(state: &mut State, place: Place) {
-    state.places.retain(|known| *known != place);
-    state.focus = panels(&place)[0];
-    if matches!(place, Place::Run { .. }) {
-        state.cursors.remove(&Panel::Transcript);
-    }
-    state.places.push(place);
-    // A way of any length leads back far enough.
-    if state.places.len() > 50 {
-        state.places.remove(1);
-    }
-}
-
-fn back(state: &mut State) {
-    if state.filters.remove(&state.focus).is_some() {
-        return;
-    }
-    match state.focus {
-        Panel::Glance => state.focus = Panel::Letters,
-        Panel::Letters => state.focus = Panel::Boxes,
-        _ if state.places.len() > 1 => {
-            state.places.pop();
-            let own = panels(state.place());
-            state.focus = if *state.place() == Place::Mail { Panel::Letters } else { own[0] };
-        }
-        _ => state.say("q ends, ? shows the keys"),
-    }
 }
 
 fn turn(state: &mut State, by: isize) {
@@ -245,48 +216,7 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
             let text = TextBox::new(&format!("start {name} "));
             state.mode = Mode::Command(Typing { text, ..Typing::default() });
         }
-        (jumping, about) => jump_from(state, jumping, about),
+        (jumping, about) => jump_from(state, jumping, &about),
     }
     vec![]
-}
-
-/// From one thing to another that belongs to it.
-fn jump_from(state: &mut State, act: &Act, from: Thing) {
-    let letter = match state.found(state.focus) {
-        Some(Found::Letter(letter)) => Some((letter.runs.first().cloned(), letter.flow.clone())),
-        _ => None,
-    };
-    let place = match (act, from) {
-        (Act::ToLetter, Thing::Run { message, .. }) if !message.is_empty() => Place::Letter { id: message },
-        (Act::ToDiff, Thing::Run { id, .. }) => Place::Diff { run: id },
-        (Act::ToFlow, Thing::Run { .. }) => match state.found(Panel::Transcript) {
-            Some(Found::Run(seen)) if seen.flow.is_some() => {
-                Place::Flow { run: seen.flow.clone().unwrap_or_default() }
-            }
-            Some(Found::Run(_)) => return state.say("it belongs to no workflow"),
-            _ => return state.say("Enter opens the run; its workflow is found there"),
-        },
-        (Act::ToRun, Thing::Mailbox { name, .. }) => {
-            (state.runs_of, state.runs_limit) = (Some(name), PAGE);
-            Place::Runs
-        }
-        (Act::ToRun | Act::ToFlow | Act::ToDiff, Thing::Letter { id, .. }) => match (act, letter) {
-            (Act::ToRun, Some((Some(run), _))) => Place::Run { id: run },
-            (Act::ToDiff, Some((Some(run), _))) => Place::Diff { run },
-            (Act::ToFlow, Some((_, Some(run)))) => Place::Flow { run },
-            (_, Some(_)) if state.focus == Panel::Letter => {
-                return state.say("there is none for this message");
-            }
-            // Its history is read there; the jump is one more key.
-            _ => {
-                state.say("press the key again here");
-                Place::Letter { id }
-            }
-        },
-        (Act::ToRun | Act::ToFlow | Act::ToDiff | Act::ToLetter, _) => {
-            return state.say("there is none for this");
-        }
-        _ => return,
-    };
-    jump(state, place);
 }

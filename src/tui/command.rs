@@ -1,9 +1,10 @@
 //! Commands behind `:`: words for everything that keys do, with completion.
 
-use super::acts::{act, begin, jump, open_mailbox};
+use super::acts::{act, begin, open_mailbox};
 use super::compose;
 use super::deed::Deed;
 use super::event::{Code, Key};
+use super::jumps::jump;
 use super::keys::Act;
 use super::state::{Decided, Mode, PAGE, Place, State, Typing};
 use super::text_box::TextBox;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! client.rs   the loop; crew.rs: its threads; signals.rs, screen.rs, input.rs: the terminal
-//! state.rs    where the person is; update.rs: what an event changes; acts.rs, command.rs, compose.rs, help.rs: what keys do
+//! state.rs    where the person is; update.rs: what an event changes; acts.rs, jumps.rs, command.rs, compose.rs, help.rs: what keys do
 //! keys.rs     the keys of this moment, for the keyboard, the foot and the help
 //! load/       what is read, as seen.rs has it; doing.rs: what is done, as deed.rs has it; leaving.rs: the end
 //! rows/       lists; pages.rs: texts; markdown.rs, wrap.rs: their lines
@@ -25,6 +25,7 @@ mod draw;
 mod event;
 mod help;
 mod input;
+mod jumps;
 mod keys;
 mod layout;
 mod leaving;
@@ -55,6 +56,9 @@ mod fixture;
 #[cfg(test)]
 #[path = "tests/journeys.rs"]
 mod journeys;
+#[cfg(test)]
+#[path = "tests/jumping.rs"]
+mod jumping;
 #[cfg(test)]
 #[path = "tests/panicking.rs"]
 mod panicking;

@@ -172,6 +172,8 @@ pub(super) struct LetterSeen {
     pub(super) flow: Option<String>,
     /// Runs that worked on it, the newest first.
     pub(super) runs: Vec<String>,
+    /// The newest of them whose worktree is still there.
+    pub(super) changed_by: Option<String>,
     /// Where the copy is that is shown.
     pub(super) tab: Tab,
     /// The person has it, and can answer it.

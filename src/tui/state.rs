@@ -9,6 +9,7 @@ use ratatui::text::Line;
 use serde::{Deserialize, Serialize};
 
 use super::deed::Deed;
+use super::keys::Act;
 use super::seen::{Found, Lost, RoomSeen, Tab, Want};
 use super::text_box::TextBox;
 use super::theme::Theme;
@@ -199,6 +200,8 @@ pub(super) struct State {
     pub(super) chosen: Chosen,
     pub(super) runs_of: Option<String>,
     pub(super) runs_limit: usize,
+    /// A jump that goes on from this place once it is read, unless another key comes first.
+    pub(super) onward: Option<Act>,
     pub(super) mode: Mode,
     pub(super) draft: Option<Draft>,
     pub(super) note: Option<Note>,
@@ -233,6 +236,7 @@ impl State {
             chosen: Chosen { mailbox: None, tab: Tab::Unread, limit: PAGE },
             runs_of: None,
             runs_limit: PAGE,
+            onward: None,
             mode: Mode::Normal,
             draft: None,
             note: None,

@@ -1,7 +1,7 @@
 //! What was told about a deed: the note at the foot, and where it leads.
 
-use super::acts::jump;
 use super::deed::{Deed, Told};
+use super::jumps::jump;
 use super::state::{Decided, Mode, Place, State};
 use super::update::Effect;
 

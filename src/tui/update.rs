@@ -5,6 +5,7 @@ use super::compose;
 use super::deed::Deed;
 use super::event::{Code, Event, Key, Mouse, MouseKind};
 use super::help;
+use super::jumps;
 use super::keys::{self, Act};
 use super::layout::{self, inside, panels, visible};
 use super::pages;
@@ -37,6 +38,9 @@ pub(super) enum Effect {
 pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
     let before = wants(state);
     let mut effects = vec![];
+    if matches!(event, Event::Key(_) | Event::Mouse(_)) {
+        state.onward = None;
+    }
     match event {
         Event::Key(key) => effects = on_key(state, key),
         Event::Paste(text) => effects = on_paste(state, &text),
@@ -57,6 +61,7 @@ pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Seen(seen, now) => {
             state.now = now;
             state.take(seen.want, seen.found);
+            jumps::go_on(state);
             if state.room_seen.is_some()
                 && let Some(line) = state.later.take()
             {

@@ -3,7 +3,7 @@
 use super::MailSeen;
 use crate::clock::Timestamp;
 use crate::dispatch::chosen::RunFilter;
-use crate::dispatch::runs::Runs;
+use crate::dispatch::runs::{Run, Runs};
 use crate::mailbox::Folder;
 use crate::mailbox::attachments::FileState;
 use crate::name::MailboxId;
@@ -89,10 +89,14 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
             time: Timestamp::parse(&branch.node.time),
         })
         .collect();
-    letter.runs = runs_of(post, &letter.id, &letter.file).unwrap_or_else(|e| {
-        letter.doubts.push(format!("its runs cannot be read: {e}"));
-        vec![]
-    });
+    match runs_of(post, &letter.id, &letter.file) {
+        Ok(runs) => {
+            let changed = runs.iter().find(|run| run.worktree.as_ref().is_some_and(|tree| !tree.gone));
+            letter.changed_by = changed.map(|run| run.id.clone());
+            letter.runs = runs.into_iter().map(|run| run.id).collect();
+        }
+        Err(e) => letter.doubts.push(format!("its runs cannot be read: {e}")),
+    }
     match decision::find(post, &letter.id) {
         Ok(gate) => letter.gate = Some(gate.request.to_string()),
         Err(decision::Error::Post(e)) => {
@@ -109,13 +113,12 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
 }
 
 /// The runs that worked on a message, the newest first.
-fn runs_of(post: &Post, id: &str, file: &str) -> Result<Vec<String>> {
+fn runs_of(post: &Post, id: &str, file: &str) -> Result<Vec<Run>> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
     let filter = RunFilter { agent: None, failed: false, since: None, before: None, limit: RUNS };
     let newest = runs.chosen(&filter)?;
-    let is_its =
-        |run: &&crate::dispatch::runs::Run| run.message == id || run.also.iter().any(|also| also == file);
-    Ok(newest.iter().rev().filter(is_its).map(|run| run.id.clone()).collect())
+    let is_its = |run: &Run| run.message == id || run.also.iter().any(|also| also == file);
+    Ok(newest.into_iter().rev().filter(is_its).collect())
 }
 
 fn seen(post: &Post, me: &Me, opened: &Opened) -> LetterSeen {
@@ -145,6 +148,7 @@ fn seen(post: &Post, me: &Me, opened: &Opened) -> LetterSeen {
         thread: vec![],
         flow: envelope.extra("workflow").map(str::to_owned),
         runs: vec![],
+        changed_by: None,
         tab: Tab::of(opened.folder),
         is_mine: post.is_persons(&me.id),
         gate: None,

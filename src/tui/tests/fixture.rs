@@ -188,6 +188,7 @@ pub(super) fn letter(id: &str) -> LetterSeen {
         ],
         flow: Some("plan-approve-7f3a".into()),
         runs: vec!["r1".into()],
+        changed_by: Some("r1".into()),
         tab: Tab::Unread,
         is_mine: true,
         gate: None,
