@@ -63,6 +63,7 @@ fn go(state: &mut State, place: Place) {
     }
     state.focus = panels(&place)[0];
     state.places = vec![place];
+    state.left.clear();
 }
 
 fn turn(state: &mut State, by: isize) {

@@ -8,6 +8,7 @@ use super::state::{PAGE, Panel, Place, State};
 
 /// Goes to a place from which one comes back.
 pub(super) fn jump(state: &mut State, place: Place) {
+    state.left.insert(state.place().clone(), state.focus);
     state.places.retain(|known| *known != place);
     state.focus = panels(&place)[0];
     if matches!(place, Place::Run { .. }) {
@@ -16,7 +17,8 @@ pub(super) fn jump(state: &mut State, place: Place) {
     state.places.push(place);
     // A way of any length leads back far enough.
     if state.places.len() > 50 {
-        state.places.remove(1);
+        let forgotten = state.places.remove(1);
+        state.left.remove(&forgotten);
     }
 }
 
@@ -29,8 +31,10 @@ pub(super) fn back(state: &mut State) {
         Panel::Letters => state.focus = Panel::Boxes,
         _ if state.places.len() > 1 => {
             state.places.pop();
-            let own = panels(state.place());
-            state.focus = if *state.place() == Place::Mail { Panel::Letters } else { own[0] };
+            let place = state.place().clone();
+            let usual = if place == Place::Mail { Panel::Letters } else { panels(&place)[0] };
+            state.focus = state.left.remove(&place).unwrap_or(usual);
+            state.returning = Some(state.focus);
         }
         _ => state.say("q ends, ? shows the keys"),
     }

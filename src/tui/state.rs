@@ -195,6 +195,10 @@ pub(super) struct State {
     /// The places that lead here; the last one is shown.
     pub(super) places: Vec<Place>,
     pub(super) focus: Panel,
+    /// The panel that had the focus when a place was left, for the way back.
+    pub(super) left: HashMap<Place, Panel>,
+    /// The panel of the way back, which may not be there before its place is read.
+    pub(super) returning: Option<Panel>,
     pub(super) cursors: HashMap<Panel, Cursor>,
     pub(super) filters: HashMap<Panel, TextBox>,
     pub(super) chosen: Chosen,
@@ -231,6 +235,8 @@ impl State {
             looking_only: None,
             places: vec![Place::Now],
             focus: Panel::Now,
+            left: HashMap::new(),
+            returning: None,
             cursors: HashMap::new(),
             filters: HashMap::new(),
             chosen: Chosen { mailbox: None, tab: Tab::Unread, limit: PAGE },

@@ -39,7 +39,7 @@ pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
     let before = wants(state);
     let mut effects = vec![];
     if matches!(event, Event::Key(_) | Event::Mouse(_)) {
-        state.onward = None;
+        (state.onward, state.returning) = (None, None);
     }
     match event {
         Event::Key(key) => effects = on_key(state, key),
@@ -280,9 +280,11 @@ fn place_in(rows: &[rows::Row], cursor: &Cursor) -> usize {
 
 /// Brings focus, choices and scrolling in line with what is there now.
 pub(super) fn settle(state: &mut State) {
-    if !layout::reachable(state).contains(&state.focus) {
+    let reachable = layout::reachable(state);
+    if !reachable.contains(&state.focus) {
         state.focus = panels(state.place())[0];
     }
+    state.focus = state.returning.filter(|panel| reachable.contains(panel)).unwrap_or(state.focus);
     choose_mailbox(state);
     for (panel, area) in visible(state) {
         let inner = inside(state.size, area);

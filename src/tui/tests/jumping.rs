@@ -5,7 +5,7 @@ use super::fixture::{letter, now, run};
 use crate::tui::event::{Code, Event, Key};
 use crate::tui::keys::{self, Act};
 use crate::tui::seen::{Found, Seen, Want};
-use crate::tui::state::{Place, State};
+use crate::tui::state::{Panel, Place, State};
 use crate::tui::theme::Theme;
 use crate::tui::update::update;
 
@@ -89,4 +89,20 @@ fn a_message_without_a_run_says_so_where_the_jump_ends() {
     assert_eq!(state.note.as_ref().unwrap().text, "no agent was started for it");
     update(&mut state, Event::Key(Key::plain(Code::Esc)));
     assert_eq!(*state.place(), Place::Mail);
+}
+
+#[test]
+fn the_way_back_leads_to_the_panel_that_was_left() {
+    let mut state = here(Place::Now);
+    types(&mut state, "Tab");
+    assert_eq!(state.focus, Panel::Feed);
+    types(&mut state, "Enter Esc");
+    assert_eq!((state.place().clone(), state.focus), (Place::Now, Panel::Feed));
+    // A thread is there only once its message is read again.
+    let first = Place::Letter { id: "bbbb2222-1111-4222-8333-444455556666".into() };
+    let mut state = here(first.clone());
+    types(&mut state, "Tab Enter");
+    assert_ne!(*state.place(), first);
+    types(&mut state, "Esc");
+    assert_eq!((state.place().clone(), state.focus), (first, Panel::Thread));
 }

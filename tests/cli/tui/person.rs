@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::room::TestRoom;
+use crate::support::room::{Run, TestRoom};
 use crate::support::screen::Screen;
 use crate::support::seat;
 use crate::support::until::until;
@@ -12,7 +12,12 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// Lets a person use the client of a room, until it has ended.
 fn attended(room: &TestRoom, editor: &str, person: impl FnOnce(&Screen) + Send + 'static) {
-    let own = room.run(["tui"]).command();
+    seated(room.run(["tui"]), editor, person);
+}
+
+/// Lets a person use a client that is started like this, until it has ended.
+pub(crate) fn seated(tui: Run, editor: &str, person: impl FnOnce(&Screen) + Send + 'static) {
+    let own = tui.command();
     let mut command = Command::new("/bin/sh");
     command
         .args(["-c", "exec \"$@\" </dev/tty >/dev/tty 2>&1", "sh"])
