@@ -1,6 +1,7 @@
 //! Rooms and mailboxes, the messages of one, and a thread as a tree.
 
 use super::now::of_card;
+use super::tree::branch;
 use super::{Cell, LetterState, OLDER, Row, Thing};
 use crate::overview::{Card, CardKind, CardState};
 use crate::tui::seen::{Found, Tab};
@@ -161,23 +162,4 @@ pub(super) fn thread(state: &State, width: usize) -> Vec<Row> {
         state.row(row.id.clone(), link, width, &cells)
     });
     rows.collect()
-}
-
-/// The lines of a tree before a node.
-fn branch(depths: &[usize], at: usize) -> String {
-    let depth = depths[at].min(12);
-    let goes_on = |level: usize| {
-        let later = depths[at + 1..].iter().take_while(|depth| **depth >= level);
-        later.clone().any(|depth| *depth == level)
-    };
-    let mut text = String::new();
-    for level in 1..=depth {
-        text.push_str(match (level == depth, goes_on(level)) {
-            (true, true) => "├ ",
-            (true, false) => "└ ",
-            (false, true) => "│ ",
-            (false, false) => "  ",
-        });
-    }
-    text
 }

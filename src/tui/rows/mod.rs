@@ -2,6 +2,7 @@
 
 mod mail;
 mod now;
+mod tree;
 mod work;
 
 pub(super) use work::sign;

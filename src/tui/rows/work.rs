@@ -1,6 +1,7 @@
 //! Runs, workflows and their steps, what failed, and the trash.
 
 use super::now::{bar, thing_of};
+use super::tree::{branch, forest};
 use super::{Cell, LetterState, Row, Thing};
 use crate::dispatch::runs::{Run, RunState};
 use crate::post::line::counted;
@@ -119,17 +120,17 @@ fn of_status(status: &str) -> (&'static str, Tone) {
     }
 }
 
-/// The steps of a workflow run as a tree: each below the first that it needs.
+/// The steps of a workflow run as a tree.
 pub(super) fn steps(state: &State, width: usize) -> Vec<Row> {
     let Some(Found::Flow(flow)) = state.found(Panel::Steps) else { return vec![] };
-    let mut depths: Vec<usize> = vec![];
-    for step in &flow.steps {
-        let parents = flow.steps.iter().zip(&depths).filter(|(other, _)| step.needs.contains(&other.name));
-        let depth = parents.map(|(_, depth)| depth + 1).max().unwrap_or(0);
-        depths.push(depth.min(8));
-    }
+    let place = |name: &String| flow.steps.iter().position(|step| step.name == *name);
+    let needs: Vec<Vec<usize>> =
+        flow.steps.iter().map(|step| step.needs.iter().filter_map(place).collect()).collect();
+    let ordered = forest(&needs);
+    let depths: Vec<usize> = ordered.iter().map(|(_, depth)| *depth).collect();
     let mut rows = vec![];
-    for (step, depth) in flow.steps.iter().zip(depths) {
+    for (at, (step, _)) in ordered.iter().enumerate() {
+        let step = &flow.steps[*step];
         let (sign, tone) = match step.status {
             "running" => ("●", Tone::Work),
             "asked" => ("◐", Tone::Work),
@@ -139,7 +140,6 @@ pub(super) fn steps(state: &State, width: usize) -> Vec<Row> {
             _ => ("○", Tone::Dim),
         };
         let (sign, tone) = if step.gate.is_some() { ("◆", Tone::Warn) } else { (sign, tone) };
-        let branch = if depth == 0 { String::new() } else { format!("{}└ ", "  ".repeat(depth - 1)) };
         let time = match step.items.as_slice() {
             [] => String::new(),
             items => {
@@ -156,7 +156,7 @@ pub(super) fn steps(state: &State, width: usize) -> Vec<Row> {
             many => format!("{} agents", many.len()),
         };
         let how = if step.gate.is_some() { "waits for your approval" } else { &step.how };
-        let name = format!("{branch}{sign} {}", step.name);
+        let name = format!("{}{sign} {}", branch(&depths, at), step.name);
         let cells = [
             Cell::Fixed((width / 3).clamp(18, 40), name, tone),
             Cell::Rest(how.to_owned(), if step.gate.is_some() { Tone::Warn } else { Tone::Dim }),

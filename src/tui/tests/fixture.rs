@@ -311,7 +311,9 @@ pub(super) fn flow(run: &str) -> FlowSeen {
             step("explore", "done", &[], vec![item(Some("# Found\n\nthree files"), None)]),
             plan,
             step("build", "failed", &["plan"], vec![item(None, Some("the tests do not pass"))]),
-            step("report", "waiting", &["build"], vec![]),
+            step("document", "done", &["plan"], vec![item(Some("README.md"), None)]),
+            step("report", "waiting", &["build", "document"], vec![]),
+            step("measure", "running", &[], vec![item(None, None)]),
         ],
         gates: vec![PendingGate {
             run: run.into(),
