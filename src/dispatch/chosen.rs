@@ -36,14 +36,14 @@ impl RunFilter {
         self.agent.is_some() || self.failed || self.since.is_some()
     }
 
-    fn is_recent(&self, run: &Run) -> bool {
-        self.since.is_none_or(|since| Timestamp::parse(&run.started).is_some_and(|began| began >= since))
-    }
-
     fn fits(&self, run: &Run) -> bool {
         let has_failed = matches!(run.state, RunState::Failed | RunState::Again);
         self.agent.as_ref().is_none_or(|name| fold(name) == fold(&run.agent)) && (!self.failed || has_failed)
     }
+}
+
+fn is_recent(run: &Run, since: Option<Timestamp>) -> bool {
+    since.is_none_or(|since| Timestamp::parse(&run.started).is_some_and(|began| began >= since))
 }
 
 impl Runs {
@@ -73,10 +73,20 @@ impl Runs {
         let ids = self.ids()?;
         let is_older = |id: &&String| filter.before.as_ref().is_none_or(|before| *id < before);
         let newest = ids.iter().rev().filter(is_older).filter_map(|id| self.seen(id).ok().flatten());
-        let recent = newest.take_while(|run| filter.is_recent(run));
+        let recent = newest.take_while(|run| is_recent(run, filter.since));
         let mut found: Vec<Run> = recent.filter(|run| filter.fits(run)).take(filter.limit).collect();
         found.reverse();
         Ok(found)
+    }
+
+    /// All runs that worked on a message, the newest first. `file`: its name, by which other messages of its run know it. `since`:
+    /// none began before.
+    pub fn of_message(&self, id: &str, file: &str, since: Option<Timestamp>) -> Result<Vec<Run>> {
+        let ids = self.ids()?;
+        let newest = ids.iter().rev().filter_map(|id| self.get(id).ok().flatten());
+        let recent = newest.take_while(|run| is_recent(run, since));
+        let its = recent.filter(|run| run.message == id || run.also.iter().any(|also| also == file));
+        Ok(its.filter_map(|run| self.seen(&run.id).ok().flatten()).collect())
     }
 
     /// The runs whose id begins or ends like this.
@@ -158,6 +168,25 @@ mod tests {
         assert_eq!(runs.called(&ids[4]).unwrap().len(), 1);
         assert_eq!(runs.called(&ids[4][ids[4].len() - 6..]).unwrap()[0].id, ids[4]);
         assert!(runs.called("none").unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_runs_of_a_message_are_found_however_many_came_after_them() {
+        let (_temp, runs, ids) = scene();
+        let since = Some(Timestamp::from_parts(1_000_000, 0));
+        for (at, message, also) in [(0, "mine", "f"), (1, "other", "mine.md")] {
+            let began = Timestamp::from_parts(1_000_001 + at, 0);
+            let open = runs.begin(began).unwrap();
+            let (id, message, also) = (open.id.clone(), message.into(), vec![also.into()]);
+            let any = runs.get(&ids[0]).unwrap().unwrap();
+            let record = Run { id, message, also, started: began.precise(), ..any };
+            runs.record(&open.dir, &record).unwrap();
+            runs.close(open);
+        }
+        let found = runs.of_message("mine", "mine.md", since).unwrap();
+        assert_eq!(found.iter().map(|run| run.message.as_str()).collect::<Vec<_>>(), ["other", "mine"]);
+        let late = Some(Timestamp::from_parts(1_000_000 + 60, 0));
+        assert!(runs.of_message("mine", "mine.md", late).unwrap().is_empty(), "it was sent later");
     }
 
     /// `runs` and `rooms` said that a run goes on whose supervisor was killed.

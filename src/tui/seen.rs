@@ -243,6 +243,8 @@ pub(super) struct DiffSeen {
 #[derive(Debug)]
 pub(super) struct FlowsSeen {
     pub(super) rows: Vec<FlowRow>,
+    /// Runs that are not read.
+    pub(super) older: usize,
     /// Workflows that can be started: name, and purpose or what is wrong.
     pub(super) known: Vec<(String, Result<String, String>)>,
 }
@@ -297,6 +299,8 @@ pub(super) struct ItemSeen {
 #[derive(Debug)]
 pub(super) struct FailedSeen {
     pub(super) rows: Vec<FailedRow>,
+    /// Messages that are not read.
+    pub(super) older: usize,
     pub(super) faults: Vec<String>,
 }
 

@@ -17,12 +17,13 @@ use crate::workflow::timeline::{timeline, works_since};
 const RUNS: usize = 60;
 
 pub(super) fn list(desk: &Desk, post: &Post) -> Result<FlowsSeen> {
-    let mut rows = vec![];
+    let (mut rows, mut older) = (vec![], 0);
     if let Some(runs) = Runs::existing(post.room())? {
         let mut ids: Vec<(Option<Record>, String)> =
             runs.ids()?.into_iter().map(|id| (runs.record(&id), id)).collect();
         let started = |record: &Option<Record>| record.as_ref().map(|record| record.started.clone());
         ids.sort_by_key(|(record, _)| std::cmp::Reverse(started(record)));
+        older = ids.len().saturating_sub(RUNS);
         rows = ids.into_iter().take(RUNS).map(|(record, id)| row(post, &runs, record, id)).collect();
     }
     let known = all_workflows(&*desk.around(post)?).into_iter().map(|found| {
@@ -31,7 +32,7 @@ pub(super) fn list(desk: &Desk, post: &Post) -> Result<FlowsSeen> {
             about.map_err(|problems| problems.first().map(|problem| found.line(problem)).unwrap_or_default());
         (found.name, about)
     });
-    Ok(FlowsSeen { rows, known: known.collect() })
+    Ok(FlowsSeen { rows, older, known: known.collect() })
 }
 
 fn row(post: &Post, runs: &Runs, record: Option<Record>, run: String) -> FlowRow {

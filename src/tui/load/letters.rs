@@ -1,8 +1,9 @@
 //! Messages: a page of a mailbox, one at a glance, and one with its thread and history.
 
+use std::time::Duration;
+
 use super::MailSeen;
 use crate::clock::Timestamp;
-use crate::dispatch::chosen::RunFilter;
 use crate::dispatch::runs::{Run, Runs};
 use crate::mailbox::Folder;
 use crate::mailbox::attachments::FileState;
@@ -12,8 +13,8 @@ use crate::post::{Error, Me, Opened, Post, Result, USER, VIA};
 use crate::tui::seen::{FileSeen, LetterRow, LetterSeen, Tab, ThreadRow};
 use crate::workflow::decision;
 
-/// How many of the newest runs are searched for those of a message.
-const RUNS: usize = 400;
+/// How far the clock of a sender may be ahead.
+const SKEW: Duration = Duration::from_secs(24 * 3600);
 
 fn mailbox(post: &Post, id: &str) -> Result<Me> {
     let unknown = || Error::NoMailbox { id: id.to_owned(), name: id.to_owned() };
@@ -89,7 +90,7 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
             time: Timestamp::parse(&branch.node.time),
         })
         .collect();
-    match runs_of(post, &letter.id, &letter.file) {
+    match runs_of(post, &letter) {
         Ok(runs) => {
             let changed = runs.iter().find(|run| run.worktree.as_ref().is_some_and(|tree| !tree.gone));
             letter.changed_by = changed.map(|run| run.id.clone());
@@ -113,12 +114,10 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
 }
 
 /// The runs that worked on a message, the newest first.
-fn runs_of(post: &Post, id: &str, file: &str) -> Result<Vec<Run>> {
+fn runs_of(post: &Post, letter: &LetterSeen) -> Result<Vec<Run>> {
     let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
-    let filter = RunFilter { agent: None, failed: false, since: None, before: None, limit: RUNS };
-    let newest = runs.chosen(&filter)?;
-    let is_its = |run: &Run| run.message == id || run.also.iter().any(|also| also == file);
-    Ok(newest.into_iter().rev().filter(is_its).collect())
+    let is_past = letter.time <= post.room().clock().now();
+    Ok(runs.of_message(&letter.id, &letter.file, is_past.then(|| letter.time.minus(SKEW)))?)
 }
 
 fn seen(post: &Post, me: &Me, opened: &Opened) -> LetterSeen {

@@ -88,7 +88,7 @@ fn line(post: &Post, event: &journal::Event) -> FeedLine {
 
 /// What can be tried again, and what could not be read.
 fn failed(post: &Post) -> Result<FailedSeen> {
-    let (mut rows, mut faults) = (vec![], vec![]);
+    let (mut rows, mut older, mut faults) = (vec![], 0, vec![]);
     for entry in &post.registry()?.entries {
         let looked = post.other(&entry.id).and_then(|me| {
             let put_away = post.browse(&me, |folder| folder == Folder::Quarantine, None, ROWS)?;
@@ -113,6 +113,8 @@ fn failed(post: &Post) -> Result<FailedSeen> {
             kind,
             time: None,
         };
+        let left_out = |count: usize| count.saturating_sub(ROWS);
+        older += left_out(all.parked.len()) + left_out(all.letters.len()) + left_out(put_away.total);
         for parked in all.parked.iter().take(ROWS) {
             let opened = post.open_in(&all.me, &parked.file, Folder::Inbox).ok();
             let envelope = opened.map(|opened| opened.message.envelope);
@@ -140,5 +142,5 @@ fn failed(post: &Post) -> Result<FailedSeen> {
             ..row(&one.name, FailedKind::Quarantined)
         }));
     }
-    Ok(FailedSeen { rows, faults })
+    Ok(FailedSeen { rows, older, faults })
 }

@@ -2,7 +2,7 @@
 
 use super::now::{bar, thing_of};
 use super::tree::{branch, forest};
-use super::{Cell, LetterState, Row, Thing};
+use super::{Cell, LetterState, OLDER, Row, Thing};
 use crate::dispatch::runs::{Run, RunState};
 use crate::post::line::counted;
 use crate::span;
@@ -89,6 +89,11 @@ pub(super) fn flows(state: &State, width: usize) -> Vec<Row> {
         let (is_open, has_failed) = ends(&flow.status);
         let thing = Thing::Flow { run: flow.run.clone(), is_open, has_failed };
         rows.push(state.row(format!("flow {}", flow.run), thing, width, &cells));
+    }
+    if flows.older > 0 {
+        let all = flows.rows.len() + flows.older;
+        let text = format!("… {} older: `postroom workflow list --limit {all}`", flows.older);
+        rows.push(Row { key: OLDER.to_owned(), ..state.remark(&text, width) });
     }
     rows.push(state.heading("Workflows that can be started", flows.known.len(), width));
     rows.extend(flows.known.iter().map(|(name, about)| {
@@ -213,6 +218,10 @@ pub(super) fn failed(state: &State, width: usize) -> Vec<Row> {
             state.row(format!("{} {}", row.mailbox, row.file), thing, width, &cells)
         })
         .collect();
+    if failed.older > 0 {
+        let text = format!("… {} older", failed.older);
+        rows.push(Row { key: OLDER.to_owned(), ..state.remark(&text, width) });
+    }
     rows.extend(failed.faults.iter().map(|fault| state.remark(&format!("! {fault}"), width)));
     if rows.is_empty() {
         rows.push(state.remark("Nothing failed, and nothing is parked.", width));

@@ -273,6 +273,7 @@ fn flows() -> FlowsSeen {
             row("research-create-11aa", "completed", 4, ""),
             row("implement-review-22bb", "failed", 2, ""),
         ],
+        older: 12,
         known: vec![
             ("plan-approve".into(), Ok("Plan a task, have it approved, then implement it".into())),
             ("broken".into(), Err("line 3: no such step".into())),
@@ -346,6 +347,7 @@ fn failed() -> FailedSeen {
             ),
             row("docs", FailedKind::Quarantined, None, "it is a socket"),
         ],
+        older: 7,
         faults: vec!["ann: the disk failed".into()],
     }
 }
