@@ -13,10 +13,7 @@ use super::update::{Effect, begin_filter, step};
 
 /// Does what a key means.
 pub(super) fn act(state: &mut State, act: Act) -> Vec<Effect> {
-    if keys::is_deed(&act)
-        && let Some(why) = &state.looking_only
-    {
-        state.complain(format!("this is for looking only: {why}"));
+    if keys::is_deed(&act) && !may_act(state) {
         return vec![];
     }
     match act {
@@ -48,6 +45,13 @@ pub(super) fn act(state: &mut State, act: Act) -> Vec<Effect> {
         other => return with_thing(state, &other),
     }
     vec![]
+}
+
+/// Whether a person is here. If not, it is said why nothing is done.
+pub(super) fn may_act(state: &mut State) -> bool {
+    let Some(why) = &state.looking_only else { return true };
+    state.complain(format!("this is for looking only: {why}"));
+    false
 }
 
 fn height(state: &State) -> isize {
@@ -135,8 +139,7 @@ fn open(state: &mut State) -> Vec<Effect> {
 
 /// Begins a deed.
 pub(super) fn begin(state: &mut State, deed: Deed) -> Vec<Effect> {
-    if let Some(why) = &state.looking_only {
-        state.complain(format!("this is for looking only: {why}"));
+    if !may_act(state) {
         return vec![];
     }
     state.doing.push(deed.clone());

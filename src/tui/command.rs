@@ -1,6 +1,6 @@
 //! Commands behind `:`: words for everything that keys do, with completion.
 
-use super::acts::{act, begin, open_mailbox};
+use super::acts::{act, begin, may_act, open_mailbox};
 use super::compose;
 use super::deed::Deed;
 use super::event::{Code, Key};
@@ -173,6 +173,9 @@ pub(super) fn run(state: &mut State, line: &str) -> Vec<Effect> {
 fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
     let (first, others) = rest.split_once(' ').unwrap_or((rest, ""));
     let (one, others) = (first.to_owned(), others.trim().to_owned());
+    if !matches!(word, "mail" | "runs" | "room" | "open") && !may_act(state) {
+        return vec![];
+    }
     match word {
         // Fingers are faster than disks.
         "mail" if state.room_seen.is_none() => state.later = Some(format!("mail {rest}")),
@@ -191,7 +194,7 @@ fn with_words(state: &mut State, word: &str, rest: &str) -> Vec<Effect> {
         }
         "room" => return super::leaving::enter(state, rest),
         "open" => jump(state, Place::Letter { id: rest.to_owned() }),
-        "send" if state.looking_only.is_none() => compose::begin(state, rest),
+        "send" => compose::begin(state, rest),
         "approve" => return begin(state, Deed::Approve { gate: one, comment: others }),
         "reject" if others.is_empty() => state.complain(":reject RUN WHY"),
         "reject" => return begin(state, Deed::Reject { gate: one, why: others }),

@@ -72,6 +72,21 @@ fn key(code: Code, word: &'static str, about: &'static str, act: Act) -> Binding
 
 /// The keys that belong to what is chosen, the most useful first.
 pub(super) fn own(state: &State) -> Vec<Binding> {
+    offered(state, own_of_person(state))
+}
+
+/// The keys that work everywhere.
+pub(super) fn everywhere(state: &State) -> Vec<Binding> {
+    offered(state, everywhere_of_person(state))
+}
+
+/// A person's deeds are not offered where nobody is a person.
+fn offered(state: &State, mut keys: Vec<Binding>) -> Vec<Binding> {
+    keys.retain(|binding| state.looking_only.is_none() || !is_deed(&binding.act));
+    keys
+}
+
+fn own_of_person(state: &State) -> Vec<Binding> {
     // What was seen before the room was lost is not shown.
     if state.lost.is_some() {
         return vec![];
@@ -89,10 +104,6 @@ pub(super) fn own(state: &State) -> Vec<Binding> {
         }
         Place::Failed => keys.push(bind('A', "retry all", "try all of these again", Act::RetryAll)),
         _ => {}
-    }
-    // A person's deeds are not offered where nobody is a person.
-    if state.looking_only.is_some() {
-        keys.retain(|binding| !is_deed(&binding.act));
     }
     keys
 }
@@ -120,8 +131,7 @@ pub(super) fn is_deed(act: &Act) -> bool {
     )
 }
 
-/// The keys that work everywhere.
-pub(super) fn everywhere(state: &State) -> Vec<Binding> {
+fn everywhere_of_person(state: &State) -> Vec<Binding> {
     let mut keys = vec![];
     if !state.focus.is_text() || state.focus == Panel::Glance {
         keys.push(bind('/', "filter", "show only what has these words", Act::Filter));
@@ -135,12 +145,10 @@ pub(super) fn everywhere(state: &State) -> Vec<Binding> {
     keys.extend([
         key(Code::Esc, "back", "back to where you came from", Act::Back),
         bind('q', "quit", "end; you come back to the same place", Act::Quit),
+        bind('c', "write", "write a message", Act::Compose),
+        bind('u', "undo", "bring back what you moved to the trash last", Act::Undo),
+        bind('T', "trash", "what was pruned within 30 days", Act::Go(Place::Trash)),
     ]);
-    if state.looking_only.is_none() {
-        keys.push(bind('c', "write", "write a message", Act::Compose));
-        keys.push(bind('u', "undo", "bring back what you moved to the trash last", Act::Undo));
-    }
-    keys.push(bind('T', "trash", "what was pruned within 30 days", Act::Go(Place::Trash)));
     keys.extend(Place::TABS.into_iter().zip(['1', '2', '3', '4', '5']).map(|(place, digit)| {
         let about = match place {
             Place::Now => "what goes on now",
@@ -206,8 +214,8 @@ fn alias(key: Key) -> Option<Act> {
     })
 }
 
-/// What a key does now.
+/// What a key does now, or would do for a person.
 pub(super) fn act(state: &State, key: Key) -> Option<Act> {
-    let all = own(state).into_iter().chain(everywhere(state));
+    let all = own_of_person(state).into_iter().chain(everywhere_of_person(state));
     all.into_iter().find(|binding| binding.key == key).map(|binding| binding.act).or_else(|| alias(key))
 }

@@ -94,6 +94,15 @@ pub(super) fn tab_at(state: &State, x: u16) -> Option<Place> {
     None
 }
 
+/// It is at the right end of the header, or at the beginning of the foot if it does not fit there.
+const LOOKING_ONLY: &str = "looking only";
+
+fn is_in_header(state: &State, width: u16) -> bool {
+    let words = std::iter::once(room_word(state)).chain(tabs(state).into_iter().map(|(_, word)| word));
+    let used: usize = words.map(|word| visible::columns(&word)).sum();
+    used + LOOKING_ONLY.len() + 2 <= usize::from(width)
+}
+
 fn header(state: &State, area: Rect, buffer: &mut Buffer) {
     buffer.paint(area, state.style(Tone::Bar));
     let bar = state.style(Tone::Bar);
@@ -114,7 +123,8 @@ fn header(state: &State, area: Rect, buffer: &mut Buffer) {
     let used = u16::try_from(left.width()).unwrap_or(area.width).min(area.width);
     buffer.line(area.x, area.y, &left, area.width);
     let right = match (&state.looking_only, &state.room_seen) {
-        (Some(_), _) => "looking only".to_owned(),
+        (Some(_), _) if is_in_header(state, area.width) => LOOKING_ONLY.to_owned(),
+        (Some(_), _) => String::new(),
         (None, Some(room)) => {
             let (runs, cost) = dispatcher(&room.overview);
             let both = format!("{runs}{cost}");
@@ -220,8 +230,15 @@ fn useful_keys(state: &State, width: usize) -> Line<'static> {
     };
     let all = keys::own(state).into_iter().chain(keys::everywhere(state).into_iter().filter(is_wanted));
     let last = ("?".to_owned(), "keys");
-    let room = width.saturating_sub(last.0.len() + last.1.len() + 3);
-    let mut line = key_line(state, all.map(|binding| (binding.key.shown(), binding.word)), room);
+    let mut room = width.saturating_sub(last.0.len() + last.1.len() + 3);
+    let mut line = Line::default();
+    if state.looking_only.is_some() && !is_in_header(state, state.size.0) {
+        let style = state.style(Tone::Bar).patch(state.style(Tone::Warn));
+        line.push_span(Span::styled(format!(" {LOOKING_ONLY} "), style));
+        room = room.saturating_sub(line.width());
+    }
+    let keys = key_line(state, all.map(|binding| (binding.key.shown(), binding.word)), room);
+    line.spans.extend(keys.spans);
     line.spans.extend(key_line(state, std::iter::once(last), width).spans);
     line
 }

@@ -155,6 +155,28 @@ fn who_only_looks_does_nothing() {
     assert!(deeds(&types(&mut state, ": s t o p Space b u i l d e r Enter y")).is_empty());
 }
 
+/// At 60 columns nothing said it: the header had no room, and `c` and `:send` did nothing.
+#[test]
+fn looking_only_is_said_at_every_width_and_when_a_deed_is_tried() {
+    for width in [40, 60, 70, 80, 100] {
+        let mut state = at(Place::Now, (width, 15), Theme::Dark);
+        state.looking_only = Some("an agent started this".into());
+        let said = || {
+            let mut buffer = crate::tui::screen::Screen::empty(state.size);
+            crate::tui::draw::draw(&state, &mut buffer);
+            let cells = buffer.content().iter().map(|cell| cell.symbol());
+            cells.collect::<String>().matches("looking only").count()
+        };
+        assert_eq!(said(), 1, "{width}");
+        for keys in ["c", "u", "y", "3 s", ": s e n d Space a n n Enter", ": p r u n e Space a n n Enter"] {
+            state.note = None;
+            types(&mut state, keys);
+            let note = state.note.as_ref().map(|note| (note.is_error, note.text.as_str()));
+            assert_eq!(note, Some((true, "this is for looking only: an agent started this")), "{keys}");
+        }
+    }
+}
+
 #[test]
 fn commands_complete_and_say_what_they_want() {
     let mut state = here(Place::Now);
