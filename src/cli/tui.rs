@@ -7,13 +7,15 @@ use clap::Args;
 use super::context::Context;
 use super::desk::desk;
 use super::fail::Fail;
+use super::output::note;
 use super::surroundings::{ThisProcess, on_path};
 use super::{Verb, terminal};
 use crate::hint::Hint;
+use crate::message::visible;
 use crate::person;
 use crate::post::Failure;
 use crate::surroundings::{Environment, state};
-use crate::tui::{self, Ended, Options};
+use crate::tui::{self, Ended, LostDraft, Options};
 
 /// Show the room in this terminal, and act there
 ///
@@ -41,14 +43,20 @@ impl Verb for TerminalClient {
             memory: state(&ThisProcess).ok().map(|state| state.join("tui")),
         };
         let desk = desk(context, located, person.ok())?;
-        match tui::run(desk, options) {
+        let failed = |e: io::Error| Fail::not_done(format!("the terminal failed: {e}"), "start it again");
+        let end = tui::run(desk, options).map_err(failed)?;
+        if let Some(LostDraft { what, why, text }) = &end.lost {
+            let (what, text) = (visible::line(what), visible::text(text));
+            note(&format!("{what} could not be kept: {why}\nIts text:\n\n{text}\n"));
+        }
+        match end.how {
             Ok(Ended::Quit) => Ok(()),
             Ok(Ended::Signal(number)) => {
                 // The exit status tells the sender of the signal that the client obeyed it.
                 let _ = signal_hook::low_level::emulate_default_handler(number);
                 Ok(())
             }
-            Err(e) => Err(Fail::not_done(format!("the terminal failed: {e}"), "start it again")),
+            Err(e) => Err(failed(e)),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! The loop: waits for a key, a signal or news from the threads, and draws what changed. Between those it makes no system call.
 
+mod editor;
+
 use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::crew::Crew;
 use super::draw::draw;
+use super::ending::{End, Ended, LostDraft, PANICKED, guarded};
 use super::event::Event;
 use super::input::Input;
 use super::memory::Memory;
@@ -26,9 +28,6 @@ const ESCAPE: Timespec = Timespec { tv_sec: 0, tv_nsec: 25_000_000 };
 /// How long a paste may be silent. A terminal that does not end one would swallow all keys.
 const SILENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// The longest text that is taken back from an editor.
-const TEXT: u64 = 16 * 1024 * 1024;
-
 /// How the client is started.
 #[derive(Debug)]
 pub struct Options {
@@ -42,14 +41,6 @@ pub struct Options {
     pub editor: String,
     /// Where it is remembered where the person was.
     pub memory: Option<PathBuf>,
-}
-
-/// How the client ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    Quit,
-    /// By this signal.
-    Signal(i32),
 }
 
 struct Client {
@@ -66,7 +57,7 @@ struct Client {
 }
 
 /// Runs the client until the person ends it.
-pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
+pub fn run(desk: Desk, options: Options) -> io::Result<End> {
     let (root, room) = (desk.root.clone(), desk.own().to_owned());
     let theme = match options {
         Options { is_plain: true, .. } => Theme::Plain,
@@ -96,13 +87,13 @@ pub fn run(desk: Desk, options: Options) -> io::Result<Ended> {
         editor: options.editor,
         ending: None,
     };
-    let ended = client.turn();
-    if let Ok(Ended::Signal(_)) = ended {
+    let how = guarded(|| client.turn());
+    if let Ok(Ended::Signal(_)) = how {
         client.await_deeds();
     }
     client.memory.keep(&client.root, &client.state);
     let kept = client.memory.keep_draft(&client.root, &client.state);
-    ended.and_then(|ended| kept.map(|()| ended).map_err(io::Error::other))
+    Ok(End { how, lost: kept.err().and_then(|why| LostDraft::of(&client.state, why)) })
 }
 
 /// What there is after a wait: input, news, signals.
@@ -227,9 +218,7 @@ impl Client {
             }
             Effect::Quit if self.keeps_draft() => return Ok(Some(Ended::Quit)),
             Effect::Quit => {}
-            Effect::Fail => {
-                return Err(io::Error::other("a part of the client failed; see the report above"));
-            }
+            Effect::Fail => return Err(io::Error::other(PANICKED)),
         }
         Ok(None)
     }
@@ -310,51 +299,5 @@ impl Client {
             self.ending = Some(Ended::Signal(*number));
         }
         signals.contains(&Signal::Sleep)
-    }
-
-    /// The person's editor has the terminal, until it ends.
-    fn edit(&mut self, text: &str) -> Result<String, String> {
-        let (dir, name) =
-            self.memory.write_draft(text).map_err(|why| format!("no draft could be written: {why}"))?;
-        screen::give_back();
-        let path = dir.path().join(&name);
-        // Only the person's own words and a path of ours are on this line.
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("exec {} \"$1\"", self.editor), "sh"]).arg(&path);
-        let edited = match self.attend(&mut command) {
-            Ok(status) if status.success() => {
-                dir.read(&name, TEXT).map_err(|e| e.to_string()).and_then(|bytes| {
-                    String::from_utf8(bytes.unwrap_or_default())
-                        .map_err(|_| "the text is not UTF-8".to_owned())
-                })
-            }
-            Ok(status) => Err(format!("the editor ended with {status}; the draft is as it was")),
-            Err(e) => Err(format!("{} could not be started: {e}", self.editor)),
-        };
-        let _ = dir.remove(&name);
-        edited
-    }
-
-    /// Waits for a program that has the terminal. If it sleeps, so does this, and the shell has its turn.
-    fn attend(&mut self, command: &mut Command) -> io::Result<ExitStatus> {
-        let mut child = command.spawn()?;
-        let (ended, end) = io::pipe()?;
-        let waiting = std::thread::spawn(move || {
-            let status = child.wait();
-            drop(end);
-            status
-        });
-        loop {
-            let mut all = [ended.as_fd(), self.signals.pipe.as_fd()]
-                .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
-            let _ = poll(&mut all, None);
-            let is_over = !all[0].revents().is_empty();
-            if self.remember_end() && !is_over {
-                signals::sleep();
-            }
-            if is_over {
-                return waiting.join().unwrap_or_else(|_| Err(io::Error::other("the wait for it failed")));
-            }
-        }
     }
 }

@@ -8,7 +8,7 @@
 //! client.rs   the loop; crew.rs: its threads; signals.rs, screen.rs, input.rs: the terminal
 //! state.rs    where the person is; update.rs: what an event changes; acts.rs, jumps.rs, command.rs, compose.rs, help.rs: what keys do
 //! keys.rs     the keys of this moment, for the keyboard, the foot and the help
-//! load/       what is read, as seen.rs has it; doing.rs: what is done, as deed.rs has it; leaving.rs: the end
+//! load/       what is read, as seen.rs has it; doing.rs: what is done, as deed.rs has it; leaving.rs, ending.rs: the end
 //! rows/       lists; pages.rs: texts; markdown.rs, wrap.rs: their lines
 //! layout.rs   which panels are visible; draw/: their cells; theme.rs: colours
 //! memory.rs   where the person was, and drafts
@@ -22,6 +22,7 @@ mod crew;
 mod deed;
 mod doing;
 mod draw;
+mod ending;
 mod event;
 mod help;
 mod input;
@@ -44,7 +45,8 @@ mod told;
 mod update;
 mod wrap;
 
-pub use client::{Ended, Options, run};
+pub use client::{Options, run};
+pub use ending::{End, Ended, LostDraft};
 
 // Pictures of every panel, what keys lead to, and keys at random over a real room.
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The terminal client at real terminals: a pseudo-terminal with a person, with nobody, and tmux.
 #![cfg(feature = "tui")]
 
-mod operator;
+mod full_disk;
 mod person;
 mod terminal;
 mod tmux;
