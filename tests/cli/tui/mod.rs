@@ -2,6 +2,7 @@
 #![cfg(feature = "tui")]
 
 mod full_disk;
+mod operator;
 mod person;
 mod terminal;
 mod tmux;
