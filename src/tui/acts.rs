@@ -137,6 +137,18 @@ fn open(state: &mut State) -> Vec<Effect> {
     vec![]
 }
 
+/// Brings back what was moved to the trash here last. What others moved there is named first: the trash is shown.
+fn undo(state: &mut State) -> Vec<Effect> {
+    let is_free = |bag: &&String| !state.doing.contains(&Deed::Undo { bag: (*bag).clone() });
+    if let Some(bag) = state.bags.iter().rev().find(is_free).cloned() {
+        return begin(state, Deed::Undo { bag });
+    }
+    jump(state, Place::Trash);
+    state.cursors.remove(&Panel::Trash);
+    state.say("you moved nothing there since you began; Enter brings back what is chosen");
+    vec![]
+}
+
 /// Begins a deed.
 pub(super) fn begin(state: &mut State, deed: Deed) -> Vec<Effect> {
     if !may_act(state) {
@@ -215,7 +227,7 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
             return ask(state, text, Deed::PruneMailbox { name });
         }
         (Act::Undo, Thing::Bag { id }) => return begin(state, Deed::Undo { bag: id }),
-        (Act::Undo, _) => return begin(state, Deed::UndoLast),
+        (Act::Undo, _) => return undo(state),
         (Act::Start, Thing::Workflow { name }) => {
             let text = TextBox::new(&format!("start {name} "));
             state.mode = Mode::Command(Typing { text, ..Typing::default() });

@@ -42,7 +42,7 @@ const COMMANDS: &[(&str, Takes, &str, &str)] = &[
     ("retry-all", Takes::Nothing, "", "try everything again that was given up"),
     ("release", Takes::Nothing, "", "give back the chosen message"),
     ("prune", Takes::Mailbox, "[NAME]", "move to the trash"),
-    ("undo", Takes::Nothing, "", "bring back what was pruned last"),
+    ("undo", Takes::Nothing, "", "bring back what you pruned here last"),
     ("start", Takes::Workflow, "WORKFLOW [KEY=VALUE …]", "start a workflow"),
     ("cancel", Takes::Nothing, "", "end the chosen run of a workflow"),
     ("help", Takes::Nothing, "", "the keys"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use super::deed::{Deed, Told};
+use super::deed::{Deed, Made, Told};
 use super::doing;
 use super::event::Event;
 use super::load;
@@ -147,7 +147,7 @@ fn acting(desk: &Desk, jobs: &Receiver<(PathBuf, Deed)>, outlet: &Outlet) {
     while let Ok((root, deed)) = jobs.recv() {
         let told = match desk.attended_post(&root) {
             Ok(post) => doing::perform(desk, &post, deed),
-            Err(e) => Told { deed, said: Err(e.to_string()), flow: None },
+            Err(e) => Told { deed, said: Err(e.to_string()), made: Made::Nothing },
         };
         if !outlet.send(Event::Told(told)) {
             return;

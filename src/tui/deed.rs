@@ -57,7 +57,6 @@ pub(super) enum Deed {
     Undo {
         bag: String,
     },
-    UndoLast,
     StartFlow {
         name: String,
         inputs: Vec<(String, String)>,
@@ -81,7 +80,7 @@ impl Deed {
             Self::Pause { .. } | Self::Resume { .. } => "pausing",
             Self::Retry { .. } | Self::RetryAll | Self::RetryFlow { .. } | Self::Release { .. } => "retrying",
             Self::PruneMessage { .. } | Self::PruneMailbox { .. } => "moving to the trash",
-            Self::Undo { .. } | Self::UndoLast => "bringing back",
+            Self::Undo { .. } => "bringing back",
             Self::StartFlow { .. } => "starting",
         }
     }
@@ -92,6 +91,15 @@ impl Deed {
 pub(super) struct Told {
     pub(super) deed: Deed,
     pub(super) said: Result<String, String>,
-    /// The run of a workflow that it began.
-    pub(super) flow: Option<String>,
+    pub(super) made: Made,
+}
+
+/// What there is since a deed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Made {
+    Nothing,
+    /// A run of a workflow.
+    Flow(String),
+    /// A bag in the trash.
+    Bag(String),
 }

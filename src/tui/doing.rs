@@ -1,6 +1,6 @@
 //! Doing what the person wants. What other faces do too is in [`crate::deeds`].
 
-use super::deed::{Deed, Told};
+use super::deed::{Deed, Made, Told};
 use crate::deeds::Deeds;
 use crate::desk::Desk;
 use crate::mailbox::Folder;
@@ -14,16 +14,16 @@ type Said = Result<String, String>;
 
 /// Does it.
 pub(super) fn perform(desk: &Desk, post: &Post, deed: Deed) -> Told {
-    let mut flow = None;
-    let said = run(&Deeds { desk, post, place: "in the terminal client" }, &deed, &mut flow);
-    Told { deed, said, flow }
+    let mut made = Made::Nothing;
+    let said = run(&Deeds { desk, post, place: "in the terminal client" }, &deed, &mut made);
+    Told { deed, said, made }
 }
 
 fn words(e: impl std::fmt::Display) -> String {
     e.to_string()
 }
 
-fn run(deeds: &Deeds<'_>, deed: &Deed, flow: &mut Option<String>) -> Said {
+fn run(deeds: &Deeds<'_>, deed: &Deed, made: &mut Made) -> Said {
     let post = deeds.post;
     let done = match deed {
         Deed::Send { to, subject, body } => deeds.send(to, subject, body),
@@ -38,13 +38,12 @@ fn run(deeds: &Deeds<'_>, deed: &Deed, flow: &mut Option<String>) -> Said {
         Deed::Retry { mailbox, file } => deeds.retry_in(mailbox, file),
         Deed::RetryAll => deeds.retry_all(),
         Deed::Release { id } => return release(post, id),
-        Deed::PruneMessage { mailbox, file } => return prune_message(post, mailbox, file),
-        Deed::PruneMailbox { name } => return prune_mailbox(post, name),
+        Deed::PruneMessage { mailbox, file } => return prune_message(post, mailbox, file, made),
+        Deed::PruneMailbox { name } => return prune_mailbox(post, name, made),
         Deed::Undo { bag } => return undo(post, bag),
-        Deed::UndoLast => return undo_last(post),
         Deed::StartFlow { name, inputs } => deeds.start_flow(name, inputs).map(|run| {
             let said = format!("run {run} has begun");
-            *flow = Some(run);
+            *made = Made::Flow(run);
             said
         }),
         Deed::CancelFlow { run } => deeds.cancel_flow(run),
@@ -60,31 +59,25 @@ fn release(post: &Post, id: &str) -> Said {
     Ok("given back; it is unread again".to_owned())
 }
 
-fn prune_message(post: &Post, mailbox: &str, file: &str) -> Said {
+fn prune_message(post: &Post, mailbox: &str, file: &str, made: &mut Made) -> Said {
     let id = MailboxId::parse(mailbox).map_err(|_| "no such mailbox".to_owned())?;
     let me = post.other(&id).map_err(words)?;
     let plan = post.prune_plan_of(&me, file, &Workflows).map_err(words)?;
-    prune(post, &plan)
+    prune(post, &plan, made)
 }
 
-fn prune_mailbox(post: &Post, name: &str) -> Said {
+fn prune_mailbox(post: &Post, name: &str, made: &mut Made) -> Said {
     let wanted = Wanted { mailboxes: vec![name.to_owned()], ..Wanted::default() };
     let me = post.act_as(USER).ok();
     let plan = post.prune_plan(me.as_ref(), &wanted, &Workflows).map_err(words)?;
-    prune(post, &plan)
+    prune(post, &plan, made)
 }
 
-fn prune(post: &Post, plan: &[crate::post::Doomed]) -> Said {
+fn prune(post: &Post, plan: &[crate::post::Doomed], made: &mut Made) -> Said {
     let by = post.act_as(USER).map(|me| me.id.to_string()).unwrap_or_default();
-    post.prune(&by, plan, &Workflows, false, |_| {}).map_err(words)?;
+    let bag = post.prune(&by, plan, &Workflows, false, |_| {}).map_err(words)?;
+    *made = bag.map_or(Made::Nothing, Made::Bag);
     Ok("moved to the trash; u brings it back".to_owned())
-}
-
-fn undo_last(post: &Post) -> Said {
-    match post.trashed().map_err(words)?.first() {
-        Some(bag) => undo(post, &bag.id),
-        None => Err("the trash is empty".to_owned()),
-    }
 }
 
 fn undo(post: &Post, bag: &str) -> Said {

@@ -146,7 +146,7 @@ fn everywhere_of_person(state: &State) -> Vec<Binding> {
         key(Code::Esc, "back", "back to where you came from", Act::Back),
         bind('q', "quit", "end; you come back to the same place", Act::Quit),
         bind('c', "write", "write a message", Act::Compose),
-        bind('u', "undo", "bring back what you moved to the trash last", Act::Undo),
+        bind('u', "undo", "bring back what you moved to the trash here; else show the trash", Act::Undo),
         bind('T', "trash", "what was pruned within 30 days", Act::Go(Place::Trash)),
     ]);
     keys.extend(Place::TABS.into_iter().zip(['1', '2', '3', '4', '5']).map(|(place, digit)| {

@@ -213,6 +213,8 @@ pub(super) struct State {
     pub(super) later: Option<String>,
     /// Deeds that go on.
     pub(super) doing: Vec<Deed>,
+    /// What this client moved to the trash, and did not bring back.
+    pub(super) bags: Vec<String>,
     /// It ends after them.
     pub(super) is_ending: bool,
     /// What was read last, with the want that it answers.
@@ -248,6 +250,7 @@ impl State {
             note: None,
             later: None,
             doing: vec![],
+            bags: vec![],
             is_ending: false,
             seen: HashMap::new(),
             room_seen: None,

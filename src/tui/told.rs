@@ -1,6 +1,6 @@
 //! What was told about a deed: the note at the foot, and where it leads.
 
-use super::deed::{Deed, Told};
+use super::deed::{Deed, Made, Told};
 use super::jumps::jump;
 use super::state::{Decided, Mode, Place, State};
 use super::update::Effect;
@@ -34,8 +34,13 @@ pub(super) fn take(state: &mut State, told: Told) -> Vec<Effect> {
             state.complain(why);
         }
     }
-    if let (Some(run), Deed::StartFlow { .. }) = (told.flow, &told.deed) {
-        jump(state, Place::Flow { run });
+    match told.made {
+        Made::Nothing => {}
+        Made::Flow(run) => jump(state, Place::Flow { run }),
+        Made::Bag(bag) => state.bags.push(bag),
+    }
+    if let Deed::Undo { bag } = &told.deed {
+        state.bags.retain(|known| known != bag);
     }
     super::leaving::after_deed(state, has_failed)
 }

@@ -2,7 +2,7 @@
 
 use super::driving::{at, types};
 use super::fixture::{REQUEST, now};
-use crate::tui::deed::{Deed, Told};
+use crate::tui::deed::{Deed, Made, Told};
 use crate::tui::event::{Event, Mouse, MouseKind};
 use crate::tui::rows;
 use crate::tui::state::{Mode, Panel, Place, State};
@@ -86,7 +86,6 @@ fn keys_act_on_what_is_chosen() {
     let mailbox = "user-1a2b".to_owned();
     types(&mut state, "]]");
     assert_eq!(deeds(&types(&mut state, "x")), [&Deed::PruneMessage { mailbox, file }]);
-    assert_eq!(deeds(&types(&mut state, "u")), [&Deed::UndoLast]);
     let mut state = here(Place::Failed);
     let fixer = Deed::Retry { mailbox: "fixer-1a2b".into(), file: "fixer.md".into() };
     assert_eq!(deeds(&types(&mut state, "R")), [&fixer]);
@@ -97,6 +96,26 @@ fn keys_act_on_what_is_chosen() {
     assert_eq!(deeds(&effects), [&Deed::Resume { agent: "tester".into() }]);
 }
 
+/// `u` brought back what anybody had pruned last, and did not say what that was.
+#[test]
+fn undo_brings_back_what_was_pruned_here_and_shows_the_trash_of_others() {
+    let mut state = here(Place::Mail);
+    assert!(deeds(&types(&mut state, "u")).is_empty());
+    assert_eq!((state.place().clone(), state.note.as_ref().unwrap().is_error), (Place::Trash, false));
+    types(&mut state, "Esc");
+    for bag in ["one", "two"] {
+        let deed = Deed::PruneMailbox { name: "ann".into() };
+        let told = Told { deed, said: Ok("moved".into()), made: Made::Bag(bag.into()) };
+        update(&mut state, Event::Told(told));
+    }
+    for bag in ["two", "one"] {
+        let deed = Deed::Undo { bag: bag.into() };
+        assert_eq!(deeds(&types(&mut state, "u")), [&deed]);
+        update(&mut state, Event::Told(Told { deed, said: Ok("back".into()), made: Made::Nothing }));
+    }
+    assert!(deeds(&types(&mut state, "u")).is_empty() && *state.place() == Place::Trash);
+}
+
 #[test]
 fn a_text_that_was_not_sent_is_kept() {
     let mut state = here(Place::Now);
@@ -104,12 +123,12 @@ fn a_text_that_was_not_sent_is_kept() {
     let deed = Deed::Send { to: vec!["ann".into()], subject: String::new(), body: "Hi".into() };
     assert_eq!(deeds(&effects), [&deed]);
     assert_eq!(state.mode, Mode::Normal);
-    let failed = Told { deed: deed.clone(), said: Err("the disk is full".into()), flow: None };
+    let failed = Told { deed: deed.clone(), said: Err("the disk is full".into()), made: Made::Nothing };
     update(&mut state, Event::Told(failed));
     assert_eq!((state.mode.clone(), state.draft.as_ref().unwrap().body.text()), (Mode::Compose, "Hi".into()));
     // Sent again, and gone.
     assert_eq!(deeds(&types(&mut state, "C-s")), [&deed]);
-    update(&mut state, Event::Told(Told { deed, said: Ok("queued".into()), flow: None }));
+    update(&mut state, Event::Told(Told { deed, said: Ok("queued".into()), made: Made::Nothing }));
     assert!(state.draft.is_none());
     // Left for a while, and found again.
     types(&mut state, "c b o b Enter Enter x y Esc 2 c");

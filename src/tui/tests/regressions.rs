@@ -3,7 +3,7 @@
 use super::driving::{at, types};
 use super::fixture::{letter, now, run};
 use crate::dispatch::runs::Run;
-use crate::tui::deed::{Deed, Told};
+use crate::tui::deed::{Deed, Made, Told};
 use crate::tui::event::{Code, Event, Key};
 use crate::tui::keys::{self, Act};
 use crate::tui::layout::visible;
@@ -49,10 +49,10 @@ fn the_end_waits_for_a_letter_that_is_being_sent() {
     let deed = Deed::Send { to: vec!["ann".into()], subject: String::new(), body: "Hi".into() };
     types(&mut state, "c ann Enter Enter Hi C-s");
     assert!(types(&mut state, "q").is_empty());
-    let refused = Told { deed: deed.clone(), said: Err("the disk is full".into()), flow: None };
+    let refused = Told { deed: deed.clone(), said: Err("the disk is full".into()), made: Made::Nothing };
     assert!(!update(&mut state, Event::Told(refused)).contains(&Effect::Quit), "its text is still needed");
     types(&mut state, "C-s q");
-    let sent = Told { deed, said: Ok("queued".into()), flow: None };
+    let sent = Told { deed, said: Ok("queued".into()), made: Made::Nothing };
     assert!(update(&mut state, Event::Told(sent)).contains(&Effect::Quit));
     types(&mut state, "c ann Enter Enter Hi C-s q");
     assert_eq!(types(&mut state, "q"), [Effect::Quit], "asked twice, it does not wait");
