@@ -2,7 +2,7 @@
 //! user, and may be deleted.
 //!
 //! ```text
-//! <state>/tui/places.json   {"v":1,"rooms":{"<root>":{"places":[…],"mailbox":…,"tab":…}}}
+//! <state>/tui/places.json   {"v":1,"rooms":{"<root>":{"places":[…],"mailbox":…,"tab":…,"left":…}}}
 //!            /draft-<hash of the root>.json   {"v":1,"reply":…,"to":…,"subject":…,"body":…}
 //!            /draft-<pid>.md   a message while it is in the editor
 //! ```
@@ -40,6 +40,9 @@ struct Was {
     #[serde(default)]
     mailbox: Option<String>,
     tab: Tab,
+    /// The room that was left last has the largest number.
+    #[serde(default)]
+    left: u64,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,10 +98,14 @@ impl Memory {
             places: state.places.clone(),
             mailbox: state.chosen.mailbox.clone(),
             tab: state.chosen.tab,
+            left: all.rooms.values().map(|was| was.left).max().unwrap_or(0).saturating_add(1),
         };
         all.rooms.insert(root.display().to_string(), was);
-        while all.rooms.len() > ROOMS {
-            all.rooms.pop_first();
+        while all.rooms.len() > ROOMS
+            && let Some(oldest) =
+                all.rooms.iter().min_by_key(|(_, was)| was.left).map(|(root, _)| root.clone())
+        {
+            all.rooms.remove(&oldest);
         }
         let _ = dir.replace(FILE, &serde_json::to_vec(&all).unwrap_or_default());
     }
@@ -200,6 +207,24 @@ mod tests {
         memory.keep_draft(root, &found).unwrap();
         memory.recall_draft(root, &mut found);
         assert!(found.draft.is_none());
+    }
+
+    /// The one that was forgotten was the first of the alphabet, and so perhaps the one that was just left.
+    #[test]
+    fn of_too_many_rooms_the_one_that_was_left_first_is_forgotten() {
+        let temp = tempfile::tempdir().unwrap();
+        let memory = Memory::new(Some(temp.path().canonicalize().unwrap().join("tui")));
+        let mut left = state();
+        left.places = vec![Place::Runs];
+        for room in (0..=ROOMS).rev() {
+            memory.keep(Path::new(&format!("/room{room:02}")), &left);
+        }
+        let place = |room: usize| {
+            let mut state = state();
+            memory.recall(Path::new(&format!("/room{room:02}")), &mut state);
+            state.place().clone()
+        };
+        assert_eq!((place(0), place(ROOMS - 1), place(ROOMS)), (Place::Runs, Place::Runs, Place::Now));
     }
 
     #[test]
