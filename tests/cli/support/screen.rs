@@ -18,6 +18,8 @@ struct Cells {
     is_cursor_shown: bool,
     pending: Vec<u8>,
     all: usize,
+    /// How often a colour was set.
+    colours: usize,
 }
 
 /// A terminal that is looked at.
@@ -75,6 +77,11 @@ impl Screen {
         self.cells.lock().unwrap().all
     }
 
+    /// How often a colour was set so far.
+    pub(crate) fn colours(&self) -> usize {
+        self.cells.lock().unwrap().colours
+    }
+
     /// Whether a program has the other screen.
     pub(crate) fn is_taken(&self) -> bool {
         self.cells.lock().unwrap().is_other_screen
@@ -93,7 +100,15 @@ impl Screen {
 impl Cells {
     fn new(width: u16, height: u16) -> Self {
         let rows = vec![vec![" ".to_owned(); width.into()]; height.into()];
-        Self { rows, at: (0, 0), is_other_screen: false, is_cursor_shown: true, pending: vec![], all: 0 }
+        Self {
+            rows,
+            at: (0, 0),
+            is_other_screen: false,
+            is_cursor_shown: true,
+            pending: vec![],
+            all: 0,
+            colours: 0,
+        }
     }
 
     fn take(&mut self, bytes: &[u8]) {
@@ -172,6 +187,11 @@ impl Cells {
             (b'h' | b'l', "?1049") => {
                 self.is_other_screen = code == b'h';
                 self.rows.iter_mut().flatten().for_each(|cell| *cell = " ".to_owned());
+            }
+            (b'm', _) => {
+                let is_colour = |code| matches!(code, 30..=38 | 40..=48 | 90..=107);
+                let codes = text.split([';', ':']).filter_map(|part| part.parse::<u8>().ok());
+                self.colours += usize::from(codes.into_iter().any(is_colour));
             }
             (b'h' | b'l', "?25") => self.is_cursor_shown = code == b'h',
             _ => {}

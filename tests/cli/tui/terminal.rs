@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::support::room::TestRoom;
+use crate::support::room::{Run, TestRoom};
 use crate::support::screen::Screen;
 use crate::support::seat;
 use crate::support::until::until;
@@ -17,22 +17,26 @@ use crate::support::until::until;
 const SOON: Duration = Duration::from_secs(30);
 
 /// The client, for looking only, at a terminal of its own.
-struct Client {
-    screen: Screen,
-    child: Child,
+pub(super) struct Client {
+    pub(super) screen: Screen,
+    pub(super) child: Child,
     /// Its side of the terminal, as it was.
     side: File,
     before: Termios,
 }
 
 impl Client {
-    fn start(room: &TestRoom, width: u16, height: u16) -> Self {
+    pub(super) fn start(room: &TestRoom, width: u16, height: u16) -> Self {
+        Self::start_with(room.run(["tui"]), width, height)
+    }
+
+    pub(super) fn start_with(tui: Run, width: u16, height: u16) -> Self {
         let (terminal, name) = seat::terminal();
         let screen = Screen::of(File::from(terminal), width, height);
         let held = File::options().read(true).write(true).open(Path::new(&name)).unwrap();
         let before = tcgetattr(&held).unwrap();
         let side = || Stdio::from(held.try_clone().unwrap());
-        let mut command: Command = room.run(["tui"]).command();
+        let mut command: Command = tui.command();
         // Agents are told not to act; a test that is run at a terminal is no person either.
         command.env("CLAUDECODE", "1").env("EDITOR", "true");
         // A job of its own, as a shell would make it.
@@ -41,7 +45,7 @@ impl Client {
         Self { screen, child, side: held, before }
     }
 
-    fn sees(&self, text: &str) {
+    pub(super) fn sees(&self, text: &str) {
         self.screen.sees(text, SOON).unwrap();
     }
 
@@ -54,7 +58,7 @@ impl Client {
         status.lines().find(|line| line.starts_with("State:")).unwrap_or_default().to_owned()
     }
 
-    fn ends(mut self) -> std::process::ExitStatus {
+    pub(super) fn ends(mut self) -> std::process::ExitStatus {
         let status = self.child.wait().unwrap();
         until("the terminal is as before", || self.screen.is_as_before());
         status
