@@ -98,13 +98,14 @@ pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
                 (_, LetterState::Unread) => Tone::Strong,
                 _ => Tone::Plain,
             };
-            let marks = match row.marks.is_empty() {
-                true => String::new(),
-                false => format!("{} ", row.marks.join(" ")),
-            };
+            // What is attached may be long, and must not hide the subject.
+            let (files, marks): (Vec<&str>, Vec<&str>) =
+                row.marks.iter().map(String::as_str).partition(|mark| mark.starts_with("attached="));
+            let words = marks.into_iter().chain([row.subject.as_str()]).chain(files);
+            let text = words.collect::<Vec<_>>().join(" ");
             let cells = [
                 Cell::Fixed((width / 4).clamp(8, 18), row.from.clone(), Tone::Accent),
-                Cell::Rest(format!("{marks}{}", row.subject), tone),
+                Cell::Rest(text, tone),
                 Cell::Right(state.age(row.time), Tone::Dim),
             ];
             state.row(row.file.clone(), thing, width, &cells)

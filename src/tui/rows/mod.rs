@@ -196,9 +196,14 @@ impl State {
             .sum();
         let fixed = fixed.min(width);
         let right = if fixed + right <= width { right } else { 0 };
-        let rests = cells.iter().filter(|cell| matches!(cell, Cell::Rest(..))).count().max(1);
-        let each = (width - fixed - right) / rests;
-        let (mut spans, mut used, mut filled) = (vec![], 0, false);
+        let rests: Vec<bool> = cells
+            .iter()
+            .filter_map(|cell| if let Cell::Rest(text, _) = cell { Some(!text.is_empty()) } else { None })
+            .collect();
+        // Those at the end that say nothing leave their room to the others.
+        let rests = rests.iter().rposition(|has_text| *has_text).map_or(1, |at| at + 1);
+        let (each, left) = ((width - fixed - right) / rests, (width - fixed - right) % rests);
+        let (mut spans, mut used, mut filled) = (vec![], 0, 0);
         for cell in cells {
             let (text, tone) = match cell {
                 Cell::Fixed(0, ..) => continue,
@@ -208,18 +213,20 @@ impl State {
                     let clipped = visible::clip(text, wide.saturating_sub(1));
                     (visible::pad(&clipped, wide), tone)
                 }
+                Cell::Rest(..) if filled == rests => continue,
                 Cell::Rest(text, tone) => {
-                    filled = true;
-                    used += each;
-                    (
-                        visible::pad(&visible::clip(text, each.saturating_sub(usize::from(rests > 1))), each),
-                        tone,
-                    )
+                    filled += 1;
+                    let is_last = filled == rests;
+                    let wide = each + if is_last { left } else { 0 };
+                    used += wide;
+                    let clipped = visible::clip(text, wide.saturating_sub(usize::from(!is_last)));
+                    (visible::pad(&clipped, wide), tone)
                 }
                 Cell::Right(_, _) if right == 0 => continue,
                 Cell::Right(text, _) if text.is_empty() => continue,
                 Cell::Right(text, tone) => {
-                    let gap = if filled { 1 } else { width.saturating_sub(used + visible::columns(text)) };
+                    let gap =
+                        if filled > 0 { 1 } else { width.saturating_sub(used + visible::columns(text)) };
                     used += gap + visible::columns(text);
                     (format!("{}{}", " ".repeat(gap), visible::line(text)), tone)
                 }

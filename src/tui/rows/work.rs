@@ -38,7 +38,9 @@ fn row(state: &State, run: &Run, width: usize) -> Row {
         _ => what.to_owned(),
     };
     cells.push(Cell::Rest(what, Tone::Dim));
-    cells.push(Cell::Right(state.age(crate::clock::Timestamp::parse(&run.started)), Tone::Dim));
+    // Beside it is how long it took.
+    let age = state.age(crate::clock::Timestamp::parse(&run.started));
+    cells.push(Cell::Right(if age.is_empty() { age } else { format!("{age} ago") }, Tone::Dim));
     state.row(run.id.clone(), thing_of(run), width, &cells)
 }
 
@@ -76,14 +78,20 @@ pub(super) fn flows(state: &State, width: usize) -> Vec<Row> {
     if !flows.rows.is_empty() {
         rows.push(state.heading("Runs", flows.rows.len(), width));
     }
+    // On a narrow screen, the room is for the ids: two runs must not look alike.
+    let is_wide = width >= 70;
     for flow in &flows.rows {
         let (sign, tone) = of_status(&flow.status);
+        let progress = match is_wide {
+            true => bar(flow.settled, flow.total),
+            false => format!("{}/{}", flow.settled, flow.total),
+        };
         let cells = [
             Cell::Fixed(2, sign.into(), tone),
-            Cell::Fixed(13, flow.status.clone(), tone),
+            Cell::Fixed(if is_wide { 13 } else { 0 }, flow.status.clone(), tone),
             Cell::Rest(flow.run.clone(), Tone::Strong),
             Cell::Rest(flow.now.clone(), Tone::Dim),
-            Cell::Right(bar(flow.settled, flow.total), Tone::Work),
+            Cell::Right(progress, Tone::Work),
             Cell::Right(state.age(flow.started), Tone::Dim),
         ];
         let (is_open, has_failed) = ends(&flow.status);
