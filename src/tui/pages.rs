@@ -42,10 +42,53 @@ fn field(state: &State, name: &str, value: &str, tone: Tone, width: u16) -> Vec<
     fold(&[value], width.into(), &first, &Span::raw(" ".repeat(9)))
 }
 
+/// A screen of fewer lines shows the head of a message in as few as it can.
+const TALL: u16 = 30;
+
 fn of_letter(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static>> {
     let mut lines = vec![];
     let subject = Span::styled(visible::line(&letter.subject), state.style(Tone::Strong));
     lines.extend(fold(&[subject], width.into(), &Span::raw(""), &Span::raw("")));
+    match state.size.1 < TALL {
+        true => lines.extend(low_head(state, letter, width)),
+        false => lines.extend(head(state, letter, width)),
+    }
+    for (name, size, wrong) in &letter.files {
+        let wrong = wrong.as_ref().map(|wrong| format!(" · {wrong}")).unwrap_or_default();
+        lines.extend(field(state, "file", &format!("{name} · {size} bytes{wrong}"), Tone::Plain, width));
+    }
+    for doubt in &letter.doubts {
+        lines.extend(field(state, "doubt", doubt, Tone::Warn, width));
+    }
+    lines.push(Line::default());
+    lines.extend(markdown::render(&letter.body, width, state.theme));
+    lines
+}
+
+/// `ann → user (queued, unread) · 3 min ago · high`, and where it belongs.
+fn low_head(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static>> {
+    let part = |text: &str, tone| Span::styled(visible::line(text), state.style(tone));
+    let copy = |(name, how): &(String, String)| match how.as_str() {
+        "" => name.clone(),
+        how => format!("{name} ({how})"),
+    };
+    let names: Vec<String> = letter.to.iter().map(copy).collect();
+    let mut parts = vec![
+        part(&letter.from, Tone::Accent),
+        part(&format!(" → {}", names.join(", ")), Tone::Plain),
+        part(&format!(" · {} ago", span::spoken(state.now.since(letter.time))), Tone::Dim),
+    ];
+    if letter.priority != "normal" {
+        parts.push(part(&format!(" · {}", letter.priority), Tone::Warn));
+    }
+    if let Some(flow) = &letter.flow {
+        parts.push(part(&format!(" · {flow}"), Tone::Work));
+    }
+    fold(&parts, width.into(), &Span::raw(""), &Span::raw("  "))
+}
+
+fn head(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static>> {
+    let mut lines = vec![];
     let via = letter.via.as_ref().map(|via| format!(" (sent by {via})")).unwrap_or_default();
     let time = format!("{} · {} ago", letter.time, span::spoken(state.now.since(letter.time)));
     lines.extend(field(state, "from", &format!("{}{via}", letter.from), Tone::Accent, width));
@@ -68,15 +111,6 @@ fn of_letter(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static
         };
         lines.extend(field(state, "run", &format!("{run}{more}"), Tone::Work, width));
     }
-    for FileSeen { name, size, wrong } in &letter.files {
-        let wrong = wrong.as_ref().map(|wrong| format!(" · {wrong}")).unwrap_or_default();
-        lines.extend(field(state, "file", &format!("{name} · {size} bytes{wrong}"), Tone::Plain, width));
-    }
-    for doubt in &letter.doubts {
-        lines.extend(field(state, "doubt", doubt, Tone::Warn, width));
-    }
-    lines.push(Line::default());
-    lines.extend(markdown::render(&letter.body, width, state.theme));
     lines
 }
 

@@ -47,6 +47,8 @@ pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
         Event::Mouse(mouse) => effects = on_mouse(state, mouse),
         Event::Resized(width, height) => {
             state.size = (width, height);
+            // The head of a message depends on the height, too.
+            state.version += 1;
             effects.push(Effect::Redraw);
         }
         Event::Background { is_light } => {
