@@ -177,6 +177,21 @@ fn everywhere_of_person(state: &State) -> Vec<Binding> {
     keys
 }
 
+/// What the signs before the rows of this panel mean, where no word beside them says it.
+pub(super) fn signs(state: &State) -> &'static [(&'static str, &'static str)] {
+    match state.focus {
+        Panel::Boxes => &[
+            ("●", "an agent is at work"),
+            ("◉", "in session"),
+            ("‖", "paused"),
+            ("!", "no program, no trust, or no mailbox"),
+            ("☺", "you"),
+            ("⌂", "another room"),
+        ],
+        _ => &[],
+    }
+}
+
 /// The keys of what lies over the panels, or of a room that is lost: key and word for the foot. `None`: those above.
 pub(super) fn over(state: &State) -> Option<Vec<(&'static str, &'static str)>> {
     Some(match &state.mode {

@@ -96,6 +96,11 @@ fn help_page(state: &State, body: Rect) -> HelpPage {
         lines.push(heading("What is chosen"));
         lines.extend(own.iter().flat_map(line));
     }
+    let signs = keys::signs(state);
+    if !signs.is_empty() {
+        lines.push(heading("Signs"));
+        lines.extend(signs.iter().map(|(sign, about)| Line::from(format!("{sign:>6} {about}"))));
+    }
     lines.push(heading("Everywhere"));
     lines.extend(keys::everywhere(state).iter().flat_map(line));
     let rows = lines.len().div_ceil(columns.into()).min(body.height.saturating_sub(2).into());

@@ -214,6 +214,18 @@ fn the_whole_help_can_be_read() {
 }
 
 #[test]
+fn the_help_of_the_mailboxes_explains_their_signs() {
+    let mut state = at(Place::Mail, (80, 40), Theme::Dark);
+    types(&mut state, "?");
+    let shown = drawn(&state).join("\n");
+    for (sign, about) in keys::signs(&state) {
+        assert!(shown.contains(&format!("{sign} {about}")), "{shown}");
+    }
+    types(&mut state, "Esc Tab ?");
+    assert!(keys::signs(&state).is_empty());
+}
+
+#[test]
 fn a_failed_workflow_and_mail_for_other_machines_are_shown() {
     let mut state = at(Place::Now, (100, 50), Theme::Dark);
     let shown = drawn(&state).join("\n");
