@@ -24,7 +24,7 @@ const SHOTS: &[Shot] = &[
     ("workflow", (120, 34), &["4", "Enter"], "Result"),
     ("failed", (120, 34), &["5"], "tests do not pass"),
     ("help", (120, 34), &["1", "?"], "Everywhere"),
-    ("compose", (120, 34), &["x", "c"], "Write a message"),
+    ("compose", (120, 34), &["Escape", "c"], "Write a message"),
     ("small", (60, 15), &["C-x", "1"], "Waits for you"),
     ("large", (160, 50), &["2", "Tab"], "Mailboxes"),
 ];
@@ -38,8 +38,8 @@ pub(crate) fn run(_: &[String]) -> Result<(), String> {
     if !built.is_ok_and(|status| status.success()) {
         return Err("it cannot be built".to_owned());
     }
-    let theatre = Theatre::open(&repo.root.join("target/debug"))?;
-    let pictures = repo.root.join("target/pictures/tui");
+    let theatre = Theatre::open(&repo.target.join("debug"))?;
+    let pictures = repo.target.join("pictures/tui");
     fs::create_dir_all(&pictures).map_err(|e| e.to_string())?;
     for (name, size, keys, text) in SHOTS {
         let screen = theatre.look(*size, keys, text)?;

@@ -58,7 +58,7 @@ pub(crate) fn draw(film: &Film, sides: [std::ops::Range<usize>; 2], words: &Word
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
          role=\"img\" aria-labelledby=\"title desc\" xml:space=\"preserve\">\n\
          <title id=\"title\">{title}</title>\n<desc id=\"desc\">{description}</desc>\n<style>\n\
-         text{{font:13.3px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",\"Liberation Mono\",monospace;fill:{FORE}}}\n\
+         text{{white-space:pre;font:13.3px ui-monospace,SFMono-Regular,Menlo,Consolas,\"DejaVu Sans Mono\",\"Liberation Mono\",monospace;fill:{FORE}}}\n\
          .b{{font-weight:bold}}.d{{opacity:.6}}.i{{font-style:italic}}.u{{text-decoration:underline}}.f{{shape-rendering:crispEdges}}\n{}\n\
          @keyframes play{{{moves}}}\n\
          @media (prefers-reduced-motion:no-preference){{#film{{animation:play {}s step-end infinite}}}}\n\
