@@ -186,7 +186,7 @@ pub(super) fn signs(state: &State) -> &'static [(&'static str, &'static str)] {
             ("‖", "paused"),
             ("!", "no program, no trust, or no mailbox"),
             ("☺", "you"),
-            ("⌂", "another room"),
+            ("⌂", "another room; ● if an agent is at work there"),
         ],
         _ => &[],
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Timestamp;
 use crate::dispatch::runs::Run;
 use crate::mailbox::Folder;
+use crate::mailbox::unread_counts::Unread;
 use crate::overview::Overview;
 use crate::post::Trashed;
 use crate::workflow::decision::PendingGate;
@@ -14,6 +15,8 @@ use crate::workflow::decision::PendingGate;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Want {
     Room,
+    /// The other rooms.
+    Rooms,
     /// The newest messages of a mailbox.
     Mail {
         mailbox: String,
@@ -65,6 +68,7 @@ pub(super) enum Lost {
 #[derive(Debug)]
 pub(super) enum Found {
     Room(Box<RoomSeen>),
+    Rooms(Vec<OtherRoom>),
     Mail(MailSeen),
     Letter(Box<LetterSeen>),
     Runs(Vec<Run>),
@@ -106,6 +110,15 @@ impl Tab {
             Folder::Failed | Folder::Quarantine => Self::Failed,
         }
     }
+}
+
+/// Another room, as far as it could be read.
+#[derive(Debug)]
+pub(super) struct OtherRoom {
+    pub(super) name: String,
+    /// The unread messages of all its mailboxes, and the time of the oldest.
+    pub(super) unread: Option<Unread>,
+    pub(super) is_running: bool,
 }
 
 /// The state of a room.

@@ -306,6 +306,7 @@ impl State {
     /// What a panel has to read.
     pub(super) fn want(&self, panel: Panel) -> Option<Want> {
         Some(match (panel, self.place()) {
+            (Panel::Boxes, _) => Want::Rooms,
             (Panel::Letters, _) => Want::Mail {
                 mailbox: self.chosen.mailbox.clone()?,
                 tab: self.chosen.tab,

@@ -88,7 +88,8 @@ pub(super) fn update(state: &mut State, event: Event) -> Vec<Effect> {
 /// What the screen needs, what is looked at first.
 pub(super) fn wants(state: &State) -> Vec<Want> {
     let mut wants: Vec<Want> = vec![];
-    for (panel, _) in visible(state) {
+    let panels: Vec<Panel> = visible(state).into_iter().map(|(panel, _)| panel).collect();
+    for panel in panels.iter().copied().filter(|panel| *panel != Panel::Boxes) {
         wants.extend(state.want(panel).filter(|want| !wants.contains(want)));
     }
     // A step of the way that is not visible on a small screen still decides what is.
@@ -98,6 +99,8 @@ pub(super) fn wants(state: &State) -> Vec<Want> {
         wants.insert(0, want);
     }
     wants.push(Want::Room);
+    // There may be many other rooms, and this one comes first.
+    wants.extend(panels.contains(&Panel::Boxes).then_some(Want::Rooms));
     wants
 }
 

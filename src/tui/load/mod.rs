@@ -3,6 +3,7 @@
 
 mod flows;
 mod letters;
+mod rooms;
 mod runs;
 
 use super::seen::{FailedKind, FailedRow, FailedSeen, FeedLine, Found, Lost, MailSeen, RoomSeen, Want};
@@ -28,6 +29,7 @@ pub(super) fn look(desk: &Desk, post: &Post, want: &Want) -> std::result::Result
         Want::Room => {
             room(desk, post).map(|room| Found::Room(Box::new(room))).map_err(|e| Lost::Room(e.to_string()))
         }
+        Want::Rooms => rooms::others(desk, post).map(Found::Rooms).map_err(lost),
         Want::Mail { mailbox, tab, limit } => {
             letters::page(post, mailbox, *tab, *limit).map(Found::Mail).map_err(lost)
         }

@@ -4,7 +4,7 @@ use super::now::of_card;
 use super::tree::branch;
 use super::{Cell, LetterState, OLDER, Row, Thing};
 use crate::overview::{Card, CardKind, CardState};
-use crate::tui::seen::{Found, Tab};
+use crate::tui::seen::{Found, OtherRoom, Tab};
 use crate::tui::state::{Panel, State};
 use crate::tui::theme::Tone;
 
@@ -22,14 +22,41 @@ pub(super) fn boxes(state: &State, width: usize) -> Vec<Row> {
     let mut rows: Vec<Row> =
         cards.into_iter().filter(|card| card.id.is_some()).map(|card| of(state, card, width)).collect();
     let others: Vec<&String> = room.rooms.iter().filter(|name| **name != state.room).collect();
+    let seen: &[OtherRoom] = match state.found(Panel::Boxes) {
+        Some(Found::Rooms(rooms)) => rooms,
+        _ => &[],
+    };
     if !others.is_empty() {
         rows.push(state.heading("Other rooms", 0, width));
         rows.extend(others.into_iter().map(|name| {
-            let cells = [Cell::Fixed(2, "⌂".into(), Tone::Dim), Cell::Rest(name.clone(), Tone::Plain)];
+            let seen = seen.iter().find(|other| other.name == *name);
+            let is_running = seen.is_some_and(|other| other.is_running);
+            let (sign, tone) = if is_running { ("●", Tone::Work) } else { ("⌂", Tone::Dim) };
+            let (unread, oldest) = match seen.map(|other| other.unread) {
+                None => (String::new(), None),
+                Some(unread) => {
+                    (count(unread.map(|(count, _)| count)), unread.and_then(|(_, oldest)| oldest))
+                }
+            };
+            let cells = [
+                Cell::Fixed(2, sign.into(), tone),
+                Cell::Rest(name.clone(), if unread.is_empty() { Tone::Plain } else { Tone::Strong }),
+                Cell::Right(unread, Tone::Accent),
+                Cell::Right(state.age(oldest), Tone::Dim),
+            ];
             state.row(format!("room {name}"), Thing::Room { name: name.clone() }, width, &cells)
         }));
     }
     rows
+}
+
+/// How many messages are unread. `None`: nobody could count them.
+fn count(unread: Option<usize>) -> String {
+    match unread {
+        None => "?".to_owned(),
+        Some(0) => String::new(),
+        Some(unread) => format!("{unread:>3}"),
+    }
 }
 
 fn of(state: &State, card: &Card, width: usize) -> Row {
@@ -43,11 +70,7 @@ fn of(state: &State, card: &Card, width: usize) -> Row {
             _ => (" ", Tone::Dim),
         },
     };
-    let unread = match card.unread {
-        None => "?".to_owned(),
-        Some(0) => String::new(),
-        Some(unread) => format!("{unread:>3}"),
-    };
+    let unread = count(card.unread);
     let name = if unread.is_empty() { Tone::Plain } else { Tone::Strong };
     let cells = [
         Cell::Fixed(2, sign.into(), tone),

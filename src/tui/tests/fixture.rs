@@ -358,6 +358,11 @@ pub(super) fn answer(want: &Want) -> Found {
         Want::Room => Found::Room(Box::new(room())),
         Want::Mail { tab, .. } => Found::Mail(mail(*tab == Tab::Archive)),
         Want::Glance { .. } => Found::Letter(Box::new(letter("bbbb2222-1111-4222-8333-444455556666"))),
+        Want::Rooms => Found::Rooms(vec![OtherRoom {
+            name: "shop".into(),
+            unread: Some((3, Some(ago(20)))),
+            is_running: true,
+        }]),
         Want::Letter { id } => Found::Letter(Box::new(letter(id))),
         Want::Runs { .. } => {
             let ended = json!({"state": "done", "ended": ago(100).precise(), "cost": 0.5, "activity": ""});
