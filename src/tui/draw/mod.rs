@@ -113,11 +113,14 @@ fn header(state: &State, area: Rect, buffer: &mut Buffer) {
     let first = state.places.first().cloned().unwrap_or(Place::Now);
     for (place, word) in tabs(state) {
         let is_here = place == first;
-        let style = match is_here {
-            true => bar.patch(state.style(Tone::Chosen)).add_modifier(Modifier::BOLD),
-            false => bar,
-        };
-        spans.push(Span::styled(word, style));
+        if is_here {
+            spans.push(Span::styled(word, bar.patch(state.style(Tone::Chosen)).add_modifier(Modifier::BOLD)));
+            continue;
+        }
+        // The key must not be taken for the count of the word before it.
+        let (key, rest) = word.split_at(word.find(|c: char| c.is_ascii_digit()).map_or(0, |at| at + 1));
+        spans.push(Span::styled(key.to_owned(), bar.patch(state.style(Tone::Key))));
+        spans.push(Span::styled(rest.to_owned(), bar));
     }
     let left = Line::from(spans);
     let used = u16::try_from(left.width()).unwrap_or(area.width).min(area.width);
