@@ -53,7 +53,7 @@ fn of_letter(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static
         true => lines.extend(low_head(state, letter, width)),
         false => lines.extend(head(state, letter, width)),
     }
-    for (name, size, wrong) in &letter.files {
+    for FileSeen { name, size, wrong } in &letter.files {
         let wrong = wrong.as_ref().map(|wrong| format!(" · {wrong}")).unwrap_or_default();
         lines.extend(field(state, "file", &format!("{name} · {size} bytes{wrong}"), Tone::Plain, width));
     }
