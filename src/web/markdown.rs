@@ -50,6 +50,8 @@ fn plain(body: &str) -> String {
         Event::Start(Tag::Table(columns)) => {
             Event::Start(Tag::Table(columns.iter().map(|_| pulldown_cmark::Alignment::None).collect()))
         }
+        // A box that nobody can tick needs no label as text.
+        Event::TaskListMarker(is_done) => Event::Text(if is_done { "☑ " } else { "☐ " }.into()),
         other => other,
     });
     let mut out = String::new();
@@ -105,6 +107,13 @@ mod tests {
             assert!(html.contains(part), "{part} is not in {html}");
         }
         assert!(!html.contains("style="));
+    }
+
+    #[test]
+    fn a_list_of_tasks_has_no_boxes_without_a_label() {
+        let html = render("- [ ] write\n- [x] test\n");
+        assert!(!html.contains("<input"), "{html}");
+        assert!(html.contains("☐ write") && html.contains("☑ test"), "{html}");
     }
 
     #[test]
