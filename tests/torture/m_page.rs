@@ -1,10 +1,11 @@
-//! M1–M6 for the web page, beside those for MCP over HTTP: the page of a room whose server was started by a script. What a
-//! person's page does is in tests/cli/web_http, whose client this shares.
+//! M1–M6 for the web page, beside those for MCP over HTTP: the page of a room whose server was started by a script, for M2 by
+//! a person, because another page refuses every deed. The client is that of tests/cli/web_http.
 
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -12,19 +13,20 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::lab::{Findings, Lab, Outcome};
 use crate::place::{Place, snapshot};
 use crate::process::{Ended, Running};
+use crate::seat::Seated;
 use crate::web_client::{Browser, ask, but, connect, entrance, try_code, without};
 
 /// What a stranger would like to see.
 const SHOWN: [&str; 6] = ["/", "/r/-/now", "/r/-/mail/bob", "/r/-/search?q=alone", "/r/-/events", "/metrics"];
 
-struct Page {
+pub(crate) struct Page {
     running: Option<Running>,
-    port: u16,
-    code: String,
+    pub(crate) port: u16,
+    pub(crate) code: String,
 }
 
 impl Page {
-    fn start(place: &Place) -> Self {
+    pub(crate) fn start(place: &Place) -> Self {
         let told = place.base.join("told-page");
         let redirection = format!(">{} 2>&1", told.display());
         let running = place.command(&["web", "--listen", "127.0.0.1:0"]).in_shell(":", &redirection).start();
@@ -69,6 +71,54 @@ impl Drop for Page {
     }
 }
 
+/// A page that a person started, which acts. It ends when the person presses Ctrl-C.
+struct PersonsPage {
+    seated: Option<Seated>,
+    terminal: File,
+    port: u16,
+    code: String,
+}
+
+impl PersonsPage {
+    fn start(place: &Place) -> Self {
+        let (lend, lent) = channel();
+        let (tell, hear) = channel();
+        let run = place.command(&["web", "--listen", "127.0.0.1:0"]);
+        let seated = run.seated(move |terminal| {
+            let _ = lend.send(terminal.try_clone().expect("a second descriptor"));
+            attend(terminal, &tell);
+        });
+        let terminal = lent.recv().expect("a terminal");
+        let shown: String = hear.recv_timeout(Duration::from_secs(30)).expect("the page says where it is");
+        let (port, code) = shown.split_once("/enter#").expect("a code");
+        let (port, code) = (port.parse().expect("a port"), code.to_owned());
+        Self { seated: Some(seated), terminal, port, code }
+    }
+}
+
+impl Drop for PersonsPage {
+    fn drop(&mut self) {
+        let _ = self.terminal.write_all(b"\x03");
+        if let Some(seated) = self.seated.take() {
+            seated.ends();
+        }
+    }
+}
+
+/// Reads a terminal until nobody has it any more, and tells the address that it shows.
+fn attend(mut terminal: File, tell: &Sender<String>) {
+    let _ = terminal.write_all(b"go\n");
+    let (mut seen, mut bytes) = (String::new(), [0; 4096]);
+    while let Ok(count @ 1..) = terminal.read(&mut bytes) {
+        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        let address = seen.split_once("open http://127.0.0.1:").and_then(|(_, rest)| rest.split_once("\r\n"));
+        if let Some((address, _)) = address {
+            let _ = tell.send(address.to_owned());
+            seen.clear();
+        }
+    }
+}
+
 fn stop(id: u32) {
     let _ = kill_process(Pid::from_raw(id as i32).expect("a process id"), Signal::TERM);
 }
@@ -82,12 +132,17 @@ fn opened(lab: &Lab, base: &Path) -> (Place, Page, Browser) {
 }
 
 /// Nothing has changed, a browser that has entered is served, and the server ends only when it is asked to.
-fn unharmed(place: &Place, page: Page, browser: &Browser, before: &[String], findings: &Findings) {
+pub(crate) fn unharmed(place: &Place, page: Page, browser: &Browser, before: &[String], findings: &Findings) {
+    unchanged(place, browser, before, findings);
+    let ended = page.ends();
+    findings.check(ended.was_asked_to_end(), || format!("it ended by itself: {}", ended.shown()));
+}
+
+/// Nothing has changed, and a browser that has entered is served.
+fn unchanged(place: &Place, browser: &Browser, before: &[String], findings: &Findings) {
     findings.check(snapshot(&place.root) == before, || "the room has changed".to_owned());
     let reply = browser.get("/r/-/mail/bob");
     findings.check(reply.status == 200 && reply.body.contains("for bob alone"), || format!("{reply:?}"));
-    let ended = page.ends();
-    findings.check(ended.was_asked_to_end(), || format!("it ended by itself: {}", ended.shown()));
 }
 
 /// M1.
@@ -116,29 +171,31 @@ pub(crate) fn other_names(lab: &Lab) -> Outcome {
     findings.verdict(format!("page: {refused} requests by other names refused"))
 }
 
-/// M2. The page may only look, so that even its own requests change nothing.
+/// M2. The page is a person's: its own request is the only one that does anything.
 pub(crate) fn other_sites(lab: &Lab) -> Outcome {
     let (findings, dir) = (Findings::default(), lab.fast_dir());
-    let (place, page, browser) = opened(lab, dir.path());
+    let place = Place::with(lab, dir.path(), &["alice", "bob", "user"]);
+    place.ok(&["--as", "alice", "send", "bob", "-m", "for bob alone"]);
+    let page = PersonsPage::start(&place);
+    let browser = Browser::enter(page.port, &page.code);
     let (before, port) = (snapshot(&place.root), page.port);
     let mut refused = 0;
     for deed in ["send", "archive", "approve", "stop", "pause", "retry", "workflow/start"] {
         let path = format!("/r/-/{deed}");
-        let headers = ["evil", "null", "absent", "own"].map(|origin| match origin {
-            "evil" => but(&browser.acting(), "origin: http://evil.example"),
-            "null" => but(&browser.acting(), "origin: null"),
-            "absent" => without(&browser.acting(), "origin"),
-            _ => browser.acting(),
-        });
-        for headers in headers.iter().chain([
-            &but(&browser.acting(), "content-type: text/plain"),
-            &without(&browser.acting(), "x-postroom"),
-        ]) {
+        for headers in [
+            but(&browser.acting(), "origin: http://evil.example"),
+            but(&browser.acting(), "origin: null"),
+            but(&browser.acting(), &format!("origin: http://127.0.0.1:{}", port ^ 1)),
+            without(&browser.acting(), "origin"),
+            but(&browser.acting(), "content-type: text/plain"),
+            without(&browser.acting(), "x-postroom"),
+            but(&browser.acting(), &format!("x-postroom: {}", "0".repeat(64))),
+        ] {
             let reply = ask(
                 port,
                 "POST",
                 &path,
-                headers,
+                &headers,
                 r#"{"to":"bob","text":"x","all":1,"what":"bob","agent":"bob"}"#,
             );
             findings.check(reply.status == 403, || format!("{deed}: {reply:?}"));
@@ -148,7 +205,10 @@ pub(crate) fn other_sites(lab: &Lab) -> Outcome {
     for path in SHOWN.iter().filter(|path| !path.ends_with("events")) {
         browser.get(path);
     }
-    unharmed(&place, page, &browser, &before, &findings);
+    unchanged(&place, &browser, &before, &findings);
+    // Each of them would have done something.
+    let own = ask(port, "POST", "/r/-/send", &browser.acting(), r#"{"to":"bob","text":"x"}"#);
+    findings.check(own.status == 200, || format!("the page itself cannot send: {own:?}"));
     findings.verdict(format!("page: {refused} requests that would change something refused, none did"))
 }
 

@@ -82,6 +82,7 @@ mod lab;
 mod ledger;
 mod lint;
 mod m_abuse;
+mod m_content;
 mod m_http;
 mod m_page;
 mod m_server;
@@ -212,6 +213,7 @@ const TABLE: &[Test] = &[
     test("M1", &[0], "other names of the server", |lab| both(lab, m_http::other_names, m_page::other_names)),
     test("M2", &[0], "other sites", |lab| both(lab, m_http::other_sites, m_page::other_sites)),
     test("M3", &[0, 1], "no token", |lab| both(lab, m_http::no_token, m_page::no_code)),
+    test("M4", &[0], "hostile content on the page", m_content::hostile_content),
     test("M5", &[1, 2], "too much over HTTP", |lab| both(lab, m_abuse::too_much, m_page::too_much)),
     test("M6", &[0], "other machines", |lab| both(lab, m_http::other_machines, m_page::other_machines)),
     test("N1", &[0, 1], "mail between machines", n_courier::exchange),
@@ -317,12 +319,10 @@ fn arguments() -> Result<Option<Wanted>, String> {
                 wanted.tier = Some(tier.ok_or("--tier takes a number")?);
             }
             "--soak" => {
-                let minutes = arguments
-                    .next()
-                    .and_then(|minutes| minutes.parse::<f64>().ok())
-                    .filter(|m| *m > 0.0 && *m < 1e5);
-                wanted.soak =
-                    Duration::from_secs_f64(60.0 * minutes.ok_or("--soak takes a number of minutes")?);
+                let minutes = arguments.next().and_then(|minutes| minutes.parse::<f64>().ok());
+                let minutes = minutes.filter(|m| *m > 0.0 && *m < 1e5);
+                let minutes = minutes.ok_or("--soak takes a number of minutes")?;
+                wanted.soak = Duration::from_secs_f64(60.0 * minutes);
                 wanted.ids.push("O1".to_owned());
             }
             "--seeds" => {

@@ -121,11 +121,20 @@ impl Run {
     /// Runs it to its end as a person does, whatever is above the battery.
     pub(crate) fn by_person(&self) -> Ended {
         let start = Instant::now();
-        let mut command = Command::new(&self.words[0]);
-        command.args(&self.words[1..]).envs(self.env.iter().cloned()).current_dir(&self.directory);
-        let (code, out, err) = seat::run(&command, b"", true);
+        let (code, out, err) = seat::run(&self.as_typed(), b"", true);
         let (out, err) = (out.into_bytes(), err.into_bytes());
         Ended { code: Some(code), signal: None, out, err, time: start.elapsed(), hung: false }
+    }
+
+    /// Starts it at the terminal of a person, which `attend` gets.
+    pub(crate) fn seated(&self, attend: impl FnOnce(File) + Send + 'static) -> seat::Seated {
+        seat::start_with(&self.as_typed(), Path::new("/dev/null"), attend)
+    }
+
+    fn as_typed(&self) -> Command {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).envs(self.env.iter().cloned()).current_dir(&self.directory);
+        command
     }
 
     /// Runs it to its end, its output kept.

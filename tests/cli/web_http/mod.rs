@@ -8,3 +8,5 @@ mod looking;
 mod metrics;
 mod server;
 mod stream;
+mod tags;
+mod truth;
