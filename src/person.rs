@@ -45,6 +45,8 @@ pub enum NoPerson {
     NoTerminal,
     #[error("another process has the terminal")]
     Background,
+    #[error("this was started without a person at a terminal")]
+    NotAtStart,
     #[error("the name was not typed")]
     NotTyped,
     #[error("cannot see who started this: {why}")]

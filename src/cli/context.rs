@@ -202,6 +202,7 @@ impl Context {
             tree: Some(|| nearest_tree(&ThisProcess)),
             by_agent: self.surroundings.by_agent,
             terminal: !self.surroundings.by_agent,
+            started_without_person: false,
             typed: Some(terminal::typed),
             step_sent: Some(crate::workflow::runs::Runs::note_by_agent),
             approvals: config(&ThisProcess).ok().map(|config| config.join("approvals")),

@@ -24,6 +24,9 @@ pub(super) fn desk(context: &Context, located: Located, person: Option<Person>) 
             environment: None,
             session: None,
             terminal: false,
+            // A process that stays has its person from the start: later the terminal may be somebody else's.
+            started_without_person: person.is_none(),
+            typed: None,
             unread_counts: Some(Arc::default()),
             ..context.caller()
         },

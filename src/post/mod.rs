@@ -146,6 +146,8 @@ pub struct Caller {
     pub by_agent: bool,
     /// The command may act as the mailbox that its terminal is bound to.
     pub terminal: bool,
+    /// It was started without a person, so nothing that it does later is the person's, whatever terminal it has by then.
+    pub started_without_person: bool,
     /// Asks a person to type a name at the terminal; `false` if it was not typed.
     pub typed: Option<fn(&str) -> bool>,
     /// Records a step of a workflow run that was not sent by the run itself.

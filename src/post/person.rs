@@ -65,6 +65,9 @@ impl Post {
         if let Some(person) = self.person.get() {
             return Ok(person);
         }
+        if self.caller.started_without_person {
+            return Err(person::NoPerson::NotAtStart.into());
+        }
         let typed = |name: &str| self.caller.typed.is_some_and(|typed| typed(name));
         let person = person::at_hand(self.caller.by_agent, name, typed)?;
         Ok(self.person.get_or_init(|| person))
@@ -79,7 +82,8 @@ impl Post {
 
     /// Whether a person seems to be here: verified, or seen without a question.
     pub(super) fn seems_attended(&self) -> bool {
-        self.person.get().is_some() || person::look(self.caller.by_agent).is_ok()
+        let is_seen = || !self.caller.started_without_person && person::look(self.caller.by_agent).is_ok();
+        self.person.get().is_some() || is_seen()
     }
 
     /// Refuses the person's mail to all other callers.
@@ -170,5 +174,17 @@ mod tests {
         attended.say(&request, "run", "approve").unwrap();
         assert_eq!(attended.said(&request).unwrap().unwrap().terminal, "/dev/test");
         assert!(open().may_open(&id).is_err() && open().via().is_some());
+    }
+
+    /// A page that was started in the background is still for looking only when it has the terminal later.
+    #[test]
+    fn what_was_started_without_a_person_never_looks_for_one_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let room = temp.path().canonicalize().unwrap().join("room");
+        let agrees: fn(&str) -> bool = |_| true;
+        let caller = Caller { started_without_person: true, typed: Some(agrees), ..Caller::default() };
+        let post = Post::open_or_make(&room, caller, Arc::new(SystemClock)).unwrap();
+        assert!(matches!(post.person("run"), Err(Error::NoPerson(NoPerson::NotAtStart))));
+        assert!(post.via().is_some() && !post.is_attended());
     }
 }

@@ -7,6 +7,7 @@ mod doors;
 mod looking;
 mod metrics;
 mod server;
+mod readers;
 mod stream;
 mod tags;
 mod truth;
