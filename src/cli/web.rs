@@ -6,7 +6,7 @@ use super::context::Context;
 use super::desk::desk;
 use super::fail::Fail;
 use super::listening::{ANY, listen, token};
-use super::output::note;
+use super::output::{Output, note};
 use super::surroundings::on_path;
 use super::{Verb, terminal};
 use crate::person;
@@ -23,7 +23,8 @@ const USUAL: &str = "127.0.0.1:8026";
 /// Show the room in a browser, and act there
 ///
 /// Prints an address with a code that is good once; press Enter for another. It listens on loopback alone. Started by a
-/// person at a terminal, the page also acts: it answers, approves, stops and retries. Started otherwise, it only shows.
+/// person at a terminal, the page also acts: it answers, approves, stops and retries. Started otherwise, it only shows, and
+/// prints another code by itself when one was used.
 #[derive(Debug, Args)]
 pub(super) struct WebPage {
     /// Where to listen: a port, an IP address, or both [default: port 8026 of loopback, or a free one if that is taken]
@@ -89,7 +90,7 @@ impl Verb for WebPage {
         let shown = address(&url, &codes);
         match &person {
             Ok(_) => {
-                self.tell(context, &Page { url: &url, open: None, metrics_token_file: scrapers })?;
+                tell(&mut context.output, &Page { url: &url, open: None, metrics_token_file: scrapers })?;
                 terminal::tell(&format!("open {shown}\npress Enter for another code, Ctrl-C to end\n"));
                 if self.open {
                     // Not with the code: every process of this user sees the arguments of another.
@@ -104,29 +105,39 @@ impl Verb for WebPage {
             Err(why) => {
                 note(&format!("postroom: the page is for looking only: {why}"));
                 let open = Some(shown.as_str());
-                self.tell(context, &Page { url: &url, open, metrics_token_file: scrapers })?;
+                tell(&mut context.output, &Page { url: &url, open, metrics_token_file: scrapers })?;
+                let mut output = Output::new(context.output.json, context.output.quiet);
+                std::thread::spawn(move || {
+                    loop {
+                        codes.wait_until_used();
+                        let open = address(&url, &codes);
+                        let page = Page { url: &url, open: Some(&open), metrics_token_file: None };
+                        // Nobody reads it any more.
+                        if tell(&mut output, &page).is_err() {
+                            return;
+                        }
+                    }
+                });
             }
         }
         web.serve().map_err(failed)
     }
 }
 
-impl WebPage {
-    /// Says where the page is; with the code only if that is good for nothing but looking.
-    fn tell(&self, context: &mut Context, page: &Page<'_>) -> Result<(), Fail> {
-        let Page { url, open, metrics_token_file } = page;
-        match context.output.json {
-            true => context.output.json(page),
-            false => {
-                context.output.line(&format!("url: {url}/"));
-                open.iter().for_each(|open| context.output.line(&format!("open: {open}")));
-                if let Some(file) = metrics_token_file {
-                    context.output.line(&format!("metrics: {url}/metrics, token in {file}"));
-                }
+/// Says where the page is; with the code only if that is good for nothing but looking.
+fn tell(output: &mut Output, page: &Page<'_>) -> Result<(), Fail> {
+    let Page { url, open, metrics_token_file } = page;
+    match output.json {
+        true => output.json(page),
+        false => {
+            output.line(&format!("url: {url}/"));
+            open.iter().for_each(|open| output.line(&format!("open: {open}")));
+            if let Some(file) = metrics_token_file {
+                output.line(&format!("metrics: {url}/metrics, token in {file}"));
             }
         }
-        context.output.flush().map_err(Fail::Output)
     }
+    output.flush().map_err(Fail::Output)
 }
 
 /// The address with a new code, which is behind the `#`: no server and no log ever sees that.

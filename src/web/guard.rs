@@ -7,7 +7,7 @@
 //! on this machine that the person visits sees the cookie. Without a person at the terminal every session is a reader's.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use hyper::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, ORIGIN};
 use hyper::{Request, StatusCode};
@@ -76,6 +76,8 @@ pub(super) struct Guard {
     role: Role,
     /// The digest of the code that nobody has used yet.
     code: Mutex<Option<Hash>>,
+    /// Tells that it was used.
+    used: Condvar,
     sessions: Mutex<Sessions>,
     /// The digest of the token of scrapers, which may see the figures and nothing else.
     scrapers: Option<Hash>,
@@ -91,7 +93,13 @@ impl Guard {
     pub(super) fn new(origins: Vec<Origin>, port: u16, role: Role) -> Self {
         // Browsers do not tell ports apart when they keep cookies.
         let cookie = format!("postroom-{port}");
-        Self { origins, cookie, role, code: Mutex::default(), sessions: Mutex::default(), scrapers: None }
+        let (code, used) = (Mutex::default(), Condvar::new());
+        Self { origins, cookie, role, code, used, sessions: Mutex::default(), scrapers: None }
+    }
+
+    /// What everybody who enters may do.
+    pub(super) fn role(&self) -> Role {
+        self.role
     }
 
     pub(super) fn admit_scrapers(&mut self, token: &str) {
@@ -109,6 +117,12 @@ impl Guard {
         let code = codes::new();
         *lock(&self.code) = Some(hash(&codes::meant(&code)));
         code
+    }
+
+    /// Sleeps until the code was used.
+    pub(super) fn wait_until_used(&self) {
+        let code = lock(&self.code);
+        drop(self.used.wait_while(code, |code| code.is_some()).unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Checks the host name and the origin of a request, before anything else is read.
@@ -170,6 +184,7 @@ impl Guard {
             return Err(Refused::Stranger);
         }
         *known = None;
+        self.used.notify_all();
         let (secret, token) = (secret(), secret());
         let mut sessions = lock(&self.sessions);
         sessions.count += 1;

@@ -87,10 +87,12 @@ pub(super) fn framed(
 #[template(path = "enter.html")]
 struct Enter<'a> {
     assets: &'a str,
+    is_person: bool,
 }
 
-pub(super) fn enter() -> Result<String, Wrong> {
-    Ok(Enter { assets: assets() }.render()?)
+/// `role`: what those who enter may do.
+pub(super) fn enter(role: Role) -> Result<String, Wrong> {
+    Ok(Enter { assets: assets(), is_person: role == Role::Person }.render()?)
 }
 
 /// What went wrong, in the place of a view.

@@ -45,7 +45,9 @@ pub(super) fn redirect(to: &str) -> Reply {
 pub(super) fn refusal(refused: Refused) -> Reply {
     let text = match refused {
         Refused::Forbidden(why) => why,
-        Refused::Stranger => "the code is not valid; the terminal of `postroom web` shows a new one",
+        Refused::Stranger => {
+            "the code is not valid; each is good once, and `postroom web` shows another where it runs"
+        }
     };
     plain(refused.status(), format!("{text}\n"))
 }

@@ -61,6 +61,11 @@ impl Codes {
     pub fn next(&self) -> String {
         self.0.new_code()
     }
+
+    /// Sleeps until the last code was used.
+    pub fn wait_until_used(&self) {
+        self.0.wait_until_used();
+    }
 }
 
 impl Web {
@@ -145,7 +150,7 @@ impl Host {
         let words: Vec<&str> = path.iter().map(String::as_str).collect();
         match (request.method(), words.as_slice()) {
             (&Method::GET, ["static", _, name]) => return asset(name),
-            (&Method::GET, ["enter"]) => return html(StatusCode::OK, page::enter()),
+            (&Method::GET, ["enter"]) => return html(StatusCode::OK, page::enter(self.guard.role())),
             (&Method::POST, ["enter"]) => return self.enter(connection, request).await,
             (&Method::GET, ["metrics"]) => return self.metrics(connection, &request).await,
             _ => {}
@@ -155,7 +160,7 @@ impl Host {
             Err(_) if request.method() == Method::GET && words == [""] => return redirect("/enter"),
             Err(refused) => {
                 return closing(match request.method() == Method::GET {
-                    true => html(refused.status(), page::enter()),
+                    true => html(refused.status(), page::enter(self.guard.role())),
                     false => refusal(refused),
                 });
             }
