@@ -1,5 +1,7 @@
 //! `postroom web`.
 
+use std::net::TcpListener;
+
 use clap::Args;
 
 use super::context::Context;
@@ -52,7 +54,7 @@ impl Verb for WebPage {
         let person = person::at_hand(by_agent, "web", terminal::typed);
         let listener = match &self.listen {
             Some(address) => listen("--listen", address, self.expose)?,
-            None => listen("--listen", USUAL, false).or_else(|_| listen("--listen", ANY, false))?,
+            None => listen("--listen", USUAL, false).or_else(|_| elsewhere())?,
         };
         let failed = |e: std::io::Error| Fail::not_done(format!("the server ended: {e}"), "start it again");
         let at = listener.local_addr().map_err(failed)?;
@@ -138,6 +140,13 @@ fn tell(output: &mut Output, page: &Page<'_>) -> Result<(), Fail> {
         }
     }
     output.flush().map_err(Fail::Output)
+}
+
+/// At another port than the one that bookmarks and scrapers know.
+fn elsewhere() -> Result<TcpListener, Fail> {
+    let listener = listen("--listen", ANY, false)?;
+    note(&format!("postroom: {USUAL} is taken, so bookmarks do not lead to this page"));
+    Ok(listener)
 }
 
 /// The address with a new code, which is behind the `#`: no server and no log ever sees that.
