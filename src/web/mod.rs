@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! server.rs    a request, from the connection to the answer; replies.rs: answers
+//! workers.rs   threads for what is synchronous
 //! guard.rs     who may look, and who may act; codes.rs: what a person types; names.rs: what browsers call the server
 //! routes.rs    the tables of views and deeds
 //! live.rs      the streams of events; feed.rs: one line of them
@@ -37,6 +38,7 @@ mod routes;
 mod server;
 mod transcripts;
 mod views;
+mod workers;
 
 pub use crate::desk::Desk;
 pub use names::{Name, Origin};

@@ -1,6 +1,6 @@
 //! The server: takes a request, asks the guard, and gives a page, a stream of events, or what came of a deed.
 //!
-//! Views and deeds are synchronous code on threads of their own, few at a time; only connections are asynchronous.
+//! Views and deeds are synchronous code on threads of their own (`workers`); only connections are asynchronous.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,7 +17,6 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::Receiver;
 
 use super::guard::{Guard, Role, Visitor};
@@ -29,13 +28,13 @@ use super::page::{self, Page, WrongPage};
 use super::replies::{asset, closing, html, json, redirect, refusal, typed};
 use super::routes::{self, Asker, Wrong};
 use super::transcripts::Transcripts;
+use super::workers::{AT_ONCE, Load, Workers};
 use crate::desk::Desk;
 use crate::http::{self, Connection, Reply, plain};
 use crate::journal;
 
-/// The number of simultaneous connections with a cookie, and of views that are made at once.
+/// The number of simultaneous connections with a cookie.
 const CONNECTIONS: usize = 256;
-const AT_ONCE: usize = 4;
 
 /// The largest request: the longest JSON form of a text of the usual limit.
 const REQUEST: usize = 4 * 1024 * 1024;
@@ -100,8 +99,7 @@ impl Web {
             desk: self.desk,
             live: Arc::default(),
             transcripts: Arc::default(),
-            places: Semaphore::new(AT_ONCE),
-            counting: Semaphore::new(1),
+            workers: Workers::default(),
             guesses: tokio::sync::Mutex::default(),
         });
         runtime.block_on(http::serve(self.listener, CONNECTIONS, move |connection, request| {
@@ -117,9 +115,7 @@ struct Host {
     desk: Arc<Desk>,
     live: Arc<Live>,
     transcripts: Arc<Transcripts>,
-    places: Semaphore,
-    /// What is computed of every event of a span takes tens of megabytes while it is: one at a time.
-    counting: Semaphore,
+    workers: Workers,
     /// The turn of those whose code was wrong.
     guesses: tokio::sync::Mutex<()>,
 }
@@ -232,8 +228,8 @@ impl Host {
         let query = request.uri().query().unwrap_or_default();
         let room = query.split('&').find_map(|pair| pair.strip_prefix("room=")).and_then(decoded);
         let (desk, room) = (Arc::clone(&self.desk), room.unwrap_or_else(|| self.desk.own().to_owned()));
-        let _turn = self.counting.acquire().await;
-        match self.aside(move || metrics::text(&desk, &room)).await.and_then(|made| made) {
+        let made = self.workers.run(Load::Heavy, move || metrics::text(&desk, &room));
+        match made.await.and_then(|made| made) {
             Ok(text) => typed(StatusCode::OK, metrics::KIND, text),
             Err(wrong) => plain(wrong.status(), format!("{wrong}\n")),
         }
@@ -249,24 +245,14 @@ impl Host {
         }
     }
 
-    /// Runs synchronous code on a thread of its own.
-    async fn aside<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Wrong> {
-        let _place = self.places.acquire().await;
-        let done = tokio::task::spawn_blocking(work).await;
-        done.map_err(|_| Wrong::NotDone("a fault of Postroom itself ended this; please report it".to_owned()))
-    }
-
     fn asker(&self) -> Asker {
         Asker { desk: Arc::clone(&self.desk), transcripts: Arc::clone(&self.transcripts) }
     }
 
     async fn view(&self, room: String, path: Vec<String>, query: String, visitor: Visitor) -> Reply {
         let asker = self.asker();
-        let _turn = match routes::counts_events(&path) {
-            true => self.counting.acquire().await.ok(),
-            false => None,
-        };
-        let made = self.aside(move || {
+        let load = if routes::counts_events(&path) { Load::Heavy } else { Load::Light };
+        let made = self.workers.run(load, move || {
             let Some((view, parts)) = routes::find(routes::VIEWS, &path) else { return Err(Wrong::NoPage) };
             let ask = asker.ask(visitor, room, parts, &query)?;
             // The page asks for events behind this place, so nothing falls between the look and the stream.
@@ -289,7 +275,7 @@ impl Host {
 
     async fn file(&self, room: String, path: Vec<String>, visitor: Visitor) -> Reply {
         let asker = self.asker();
-        let made = self.aside(move || {
+        let made = self.workers.run(Load::Light, move || {
             let Some((load, parts)) = routes::find(routes::FILES, &path) else { return Err(Wrong::NoPage) };
             load(&asker.ask(visitor, room, parts, "")?)
         });
@@ -322,7 +308,7 @@ impl Host {
             Err(refusal) => return closing(refusal),
         };
         let asker = self.asker();
-        let done = self.aside(move || {
+        let done = self.workers.run(Load::Light, move || {
             let Some((deed, parts)) = routes::find(routes::DEEDS, &path) else { return Err(Wrong::NoPage) };
             if visitor.role != Role::Person {
                 return Err(Wrong::ReadOnly);
@@ -344,7 +330,7 @@ impl Host {
         let after = last.map(str::to_owned).or(asked).and_then(|id| live::place(&id));
         let (asker, live) = (self.asker(), Arc::clone(&self.live));
         let (visitor, room) = (visitor.clone(), room.to_owned());
-        let made = self.aside(move || {
+        let made = self.workers.run(Load::Light, move || {
             let ask = asker.ask(visitor, room, vec![], "")?;
             Ok(live.follow(&ask.desk, &ask.room, &ask.post, after)?)
         });
