@@ -6,7 +6,7 @@
 //!
 //! The message stays in its inbox, so nothing about the mail itself changes, and its sender is not told that it failed.
 //! The file is durable: a message that a person stopped does not start again after a power cut. A file whose message
-//! has left the inbox means nothing and is removed by the next look.
+//! has left the inbox means nothing and is removed by the next retry.
 
 use serde::{Deserialize, Serialize};
 

@@ -64,6 +64,9 @@ pub fn retry(post: &Post, chosen: &[Retriable]) -> Result<Vec<Retried>> {
     let runs = Runs::existing(post.room())?;
     let mut again = vec![];
     for Retriable { me, letters, parked } in chosen {
+        if let Some(runs) = &runs {
+            forget_gone(post, runs, me)?;
+        }
         for letter in letters {
             let (id, file) = (post.retry(me, &letter.name)?, letter.name.clone());
             again.push(Retried { id, file, was_parked: false });
@@ -92,7 +95,10 @@ pub fn leave_parked(post: &Post, chosen: &mut [Retriable]) -> Result<usize> {
 impl Retriable {
     pub fn of(post: &Post, me: Me) -> Result<Self> {
         let letters = post.dead_letters(&me)?;
-        let parked = parked_of(post, &me)?;
+        let parked = match Runs::existing(post.room())? {
+            Some(runs) => parked_of(&runs, &me)?.0,
+            None => vec![],
+        };
         Ok(Self { me, letters, parked })
     }
 
@@ -220,23 +226,28 @@ impl RetriableMailboxes {
     }
 }
 
-/// The parked messages of a mailbox. One that is no longer unread is forgotten.
-fn parked_of(post: &Post, me: &Me) -> Result<Vec<Parked>> {
-    let Some(runs) = Runs::existing(post.room())? else { return Ok(vec![]) };
+/// The parked messages of a mailbox, and the notes about messages that are no longer unread. Changes nothing: pages and
+/// lists look here.
+fn parked_of(runs: &Runs, me: &Me) -> Result<(Vec<Parked>, Vec<Parked>)> {
     let mut parked = runs.parked()?;
     parked.retain(|parked| parked.mailbox == me.id.as_str());
     if parked.is_empty() {
-        return Ok(parked);
+        return Ok((parked, vec![]));
     }
-    let unread = post.unread_files(me)?;
-    let (parked, gone): (Vec<_>, Vec<_>) = parked.into_iter().partition(|one| unread.contains(&one.file));
-    for one in gone {
+    // Not `unread_files`, which first returns claims that have expired.
+    let unread = me.mailbox.list(Folder::Inbox, usize::MAX)?.names;
+    Ok(parked.into_iter().partition(|one| unread.contains(&one.file)))
+}
+
+/// Removes the notes about messages of a mailbox that are no longer unread.
+fn forget_gone(post: &Post, runs: &Runs, me: &Me) -> Result<()> {
+    for one in parked_of(runs, me)?.1 {
         // A run may hold it just now.
         if !matches!(post.folder_of(me, &one.file)?, Some(Folder::Claimed(_))) {
             runs.forget_parked(&one.mailbox, &one.file)?;
         }
     }
-    Ok(parked)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -273,7 +284,11 @@ mod tests {
         }
         let parked = &send(&["bob"], "parked")[0];
         let (bob, runs) = (other("bob"), Runs::open(post.room()).unwrap());
-        runs.park(bob.id.as_str(), &parked.file, "t", "stopped: x", post.room().clock().now()).unwrap();
+        let park = |file: &str| {
+            runs.park(bob.id.as_str(), file, "t", "stopped: x", post.room().clock().now()).unwrap();
+        };
+        park(&parked.file);
+        park("20260101T000000Z-00000000-gone.md");
         let everywhere = || RetriableMailboxes::of(&post, None, true).unwrap();
 
         assert!(matches!(everywhere().find(&post, "f00dface"), Err(Error::Unknown { .. })));
@@ -293,6 +308,7 @@ mod tests {
             (vec![(0, 0), (0, 1), (0, 0)], vec![(0, 0), (0, 1), (0, 0)])
         );
         assert!(matches!(retry(&post, &chosen), Err(post::Error::NoPerson(_))));
+        assert_eq!(runs.parked().unwrap().len(), 2, "a look forgets nothing");
         let attended = post.again().unwrap().attended_by(Person::of_test());
         let again = Retried { id: parked.id.to_string(), file: parked.file.clone(), was_parked: true };
         assert_eq!(retry(&attended, &chosen).unwrap(), [again]);

@@ -9,6 +9,7 @@ use super::client::Browser;
 use super::server::Server;
 use crate::support::hand::tighten;
 use crate::support::room::TestRoom;
+use crate::support::staffed::{settle, shell};
 
 /// The room of the pictures (tests/web) around a test: mail, runs and workflows in every state.
 pub(crate) struct Scene {
@@ -36,6 +37,12 @@ impl Scene {
         // Reading a file tightens its mode, so modes are tight before the comparison.
         scene.files().iter().for_each(|file| tighten(file.as_ref()));
         scene
+    }
+
+    /// Kills the process that holds the runs that go on.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 
     fn files(&self) -> Vec<String> {
@@ -139,11 +146,24 @@ fn picture(root: &Path) -> String {
     String::from_utf8(looked.stdout).unwrap()
 }
 
+/// Leaves the note of a parked message that is no longer unread.
+fn park_and_archive(scene: &Scene, browser: &Browser) {
+    // Only the mail of an agent can be stopped.
+    settle(&scene.room, &shell("docs", "true", ""));
+    let id = scene.room.send("ann", "docs", "parked and gone");
+    let stopped = browser.post("/r/-/stop", &serde_json::json!({"what": id}));
+    assert_eq!(stopped.status, 200, "{stopped:?}");
+    scene.room.by("docs", ["archive", &id]).succeeds();
+    assert_eq!(fs::read_dir(scene.room.root().join(".dispatch/parked")).unwrap().count(), 1);
+}
+
 #[test]
 fn no_get_changes_anything() {
     let scene = Scene::new();
     let server = Server::person(&scene.room);
-    looks(&scene, &server.enter(), 60);
+    let browser = server.enter();
+    park_and_archive(&scene, &browser);
+    looks(&scene, &browser, 60);
     let server = Server::reader(&scene.room);
     looks(&scene, &server.enter(), 60);
 }
