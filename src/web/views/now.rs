@@ -3,6 +3,7 @@
 use askama::Template;
 
 use crate::clock::Timestamp;
+use crate::dispatch::runs::Run;
 use crate::hint::quoted;
 use crate::journal;
 use crate::message::visible;
@@ -29,6 +30,10 @@ struct Now<'a> {
     parked: Vec<Parked>,
     untrusted: Vec<Untrusted>,
     failed: usize,
+    /// Workflow runs that failed within a day, the newest first.
+    failed_flows: Vec<Flow>,
+    /// Runs whose supervisor was killed.
+    interrupted: Vec<runs::Row>,
     cards: Vec<Shown>,
     others: Vec<Shown>,
     lines: Vec<String>,
@@ -54,6 +59,14 @@ struct Parked {
 struct Untrusted {
     name: String,
     command: String,
+}
+
+/// A workflow run that failed.
+struct Flow {
+    run: String,
+    workflow: String,
+    why: String,
+    at: Option<Time>,
 }
 
 /// A card, in words.
@@ -101,6 +114,16 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     });
     let untrusted = waits(WaitsFor::Trust)
         .map(|mail| Untrusted { name: visible::line(&mail.name), command: trust(&mail.why) });
+    let failed_flows = overview.failed_flows.iter().rev().map(|flow| Flow {
+        run: flow.run.clone(),
+        workflow: visible::line(&flow.workflow),
+        why: visible::clip(&flow.why, 200),
+        at: Time::read(&flow.at, now),
+    });
+    let interrupted = overview.interrupted.iter().map(|run| {
+        let run = Run { is_interrupted: true, ..run.clone() };
+        runs::Row::of(&run, String::new(), now)
+    });
     let shown = overview.cards.iter().map(|card| Shown::of(card, now));
     let (cards, others): (Vec<Shown>, Vec<Shown>) = shown.partition(|card| card.is_agent);
     let view = Now {
@@ -112,6 +135,8 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         parked: parked.collect(),
         untrusted: untrusted.collect(),
         failed: overview.failed.iter().map(|letters| letters.messages).sum(),
+        failed_flows: failed_flows.collect(),
+        interrupted: interrupted.collect(),
         cards,
         others,
         lines,

@@ -24,9 +24,11 @@ const ROWS: usize = 50;
 /// How many pages of runs are looked through for those in one state.
 const LOOKS: usize = 20;
 
-/// The states by which runs are chosen.
-const STATES: [RunState; 5] =
-    [RunState::Running, RunState::Done, RunState::Failed, RunState::Again, RunState::Parked];
+/// The states by which runs are chosen, as [`Run::state_word`] says them.
+const STATES: [&str; 6] = ["running", "interrupted", "done", "failed", "again", "parked"];
+
+/// What is said of a run whose supervisor is dead.
+const INTERRUPTED: &str = "its supervisor was killed; the next dispatch ends it";
 
 /// How much of what a program wrote to its errors is read.
 const OUTPUT: u64 = 64 * 1024;
@@ -39,9 +41,16 @@ struct List<'a> {
     agents: Vec<String>,
     agent: &'a str,
     /// Each with whether it is chosen.
-    states: [(&'static str, bool); 5],
+    states: [(&'static str, bool); STATES.len()],
     state: &'a str,
-    older: Option<String>,
+    older: Option<Older>,
+}
+
+/// Where the next page of runs goes on.
+struct Older {
+    before: String,
+    /// Not all runs were looked at, so the older ones may have more that fit.
+    is_cut: bool,
 }
 
 /// A run in a list.
@@ -63,7 +72,11 @@ pub(in crate::web) struct Row {
 
 impl Row {
     pub(in crate::web) fn of(run: &Run, subject: String, now: Timestamp) -> Self {
-        let what = if run.state == RunState::Running { &run.activity } else { &run.why };
+        let what = match run.state {
+            _ if run.is_interrupted => INTERRUPTED,
+            RunState::Running => &run.activity,
+            _ => &run.why,
+        };
         let denied = match run.denied.len() {
             0 => String::new(),
             count => format!("{count} denied. "),
@@ -74,12 +87,13 @@ impl Row {
             id: run.id.clone(),
             agent: visible::line(&run.agent),
             from: visible::line(&run.from),
-            state: run.state.as_str(),
-            kind: kind(run.state),
+            state: run.state_word(),
+            kind: kind(run),
             started: Time::read(&run.started, now),
             ended: Time::read(&run.ended, now),
             subject,
-            took: run.took(now).map(span::measured).unwrap_or_default(),
+            // When an interrupted run ended is not known.
+            took: run.took(now).filter(|_| !run.is_interrupted).map(span::measured).unwrap_or_default(),
             cost: match run.cost {
                 Some(cost) => format!("${cost:.4}{}", tokens.unwrap_or_default()),
                 None => tokens.unwrap_or_default().trim_start_matches(" · ").to_owned(),
@@ -89,9 +103,10 @@ impl Row {
     }
 }
 
-/// How a state is coloured.
-pub(in crate::web) fn kind(state: RunState) -> &'static str {
-    match state {
+/// How the state of a run is coloured.
+fn kind(run: &Run) -> &'static str {
+    match run.state {
+        _ if run.is_interrupted => "bad",
         RunState::Running => "work busy",
         RunState::Done => "ok",
         RunState::Failed => "bad",
@@ -113,7 +128,7 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     if !agent.is_empty() && !agents.iter().any(|known| known == agent) {
         agents.push(agent.to_owned());
     }
-    let states = STATES.map(|known| (known.as_str(), known.as_str() == state));
+    let states = STATES.map(|known| (known, known == state));
     let list = List { room: &ask.room, rows, agents, agent, states, state, older };
     Page::new("runs", "Runs", &list)
 }
@@ -124,13 +139,13 @@ fn newest(
     agent: Option<&str>,
     state: &str,
     before: Option<&str>,
-) -> Result<(Vec<Run>, Option<String>), Wrong> {
+) -> Result<(Vec<Run>, Option<Older>), Wrong> {
     let (mut found, mut before) = (vec![], before.map(str::to_owned));
-    let wanted = STATES.into_iter().find(|known| known.as_str() == state);
+    let wanted = STATES.into_iter().find(|known| *known == state);
     for _ in 0..LOOKS {
         let filter = RunFilter {
             agent: agent.map(str::to_owned),
-            failed: matches!(wanted, Some(RunState::Failed | RunState::Again)),
+            failed: matches!(wanted, Some("failed" | "again")),
             since: None,
             before,
             // One more tells whether there is another page.
@@ -139,9 +154,10 @@ fn newest(
         let some = runs.chosen(&filter)?;
         let is_all = some.len() <= ROWS;
         before = some.first().map(|run| run.id.clone());
-        for run in some.into_iter().rev().filter(|run| wanted.is_none_or(|wanted| run.state == wanted)) {
+        for run in some.into_iter().rev().filter(|run| wanted.is_none_or(|wanted| run.state_word() == wanted))
+        {
             if found.len() == ROWS {
-                let last = found.last().map(|run: &Run| run.id.clone());
+                let last = found.last().map(|run: &Run| Older { before: run.id.clone(), is_cut: false });
                 return Ok((found, last));
             }
             found.push(run);
@@ -150,7 +166,7 @@ fn newest(
             return Ok((found, None));
         }
     }
-    Ok((found, before))
+    Ok((found, before.map(|before| Older { before, is_cut: true })))
 }
 
 /// The subject of the message of a run. The person's mail has none for others.
@@ -192,7 +208,7 @@ pub(in crate::web) fn one(ask: &Ask) -> Result<Page, Wrong> {
     let one = One {
         room: &ask.room,
         row: Row::of(&run, subject(post, &run), now),
-        why: visible::text(&run.why),
+        why: if run.is_interrupted { INTERRUPTED.to_owned() } else { visible::text(&run.why) },
         model: window.model,
         parts: window.parts,
         earlier: window.earlier,
@@ -200,7 +216,7 @@ pub(in crate::web) fn one(ask: &Ask) -> Result<Page, Wrong> {
         errors: clip(&String::from_utf8_lossy(&err)),
         skipped: window.skipped,
         is_person: ask.visitor.role == Role::Person,
-        is_running: run.state == RunState::Running,
+        is_running: run.state == RunState::Running && !run.is_interrupted,
         can_retry: matches!(run.state, RunState::Failed | RunState::Parked),
         run: &run,
     };
@@ -249,6 +265,6 @@ fn meant(ask: &Ask) -> Result<(Runs, Run), Wrong> {
     // A part of an address is no path: only the id of a run that is there is used as one.
     let runs = Runs::existing(ask.post.room())?.ok_or_else(wrong)?;
     let id = runs.ids()?.into_iter().find(|id| id == ask.part(0)).ok_or_else(wrong)?;
-    let run = runs.get(&id)?.ok_or_else(wrong)?;
+    let run = runs.seen(&id)?.ok_or_else(wrong)?;
     Ok((runs, run))
 }
