@@ -260,8 +260,10 @@ impl Host {
             let (status, page) = match view(&ask) {
                 Ok(page) => (StatusCode::OK, page),
                 Err(wrong) => {
-                    let what = wrong.to_string();
-                    (wrong.status(), Page::new("", "not found", &WrongPage { what })?)
+                    let (status, what) = (wrong.status(), wrong.to_string());
+                    let title =
+                        if status == StatusCode::NOT_FOUND { "not found" } else { "that did not work" };
+                    (status, Page::new("", title, &WrongPage { what })?)
                 }
             };
             let place = page.place.as_ref().unwrap_or(&place);

@@ -153,6 +153,14 @@ impl Runs {
         self.names(OPEN)
     }
 
+    /// Whether there is a run with this id, also if only the mark of it is left. Text that is no id names none.
+    pub fn is_known(&self, run: &str) -> Result<bool> {
+        if MailboxId::parse(run).is_err() {
+            return Ok(false);
+        }
+        Ok(self.dir_of(run).if_any()?.is_some() || self.is_open(run))
+    }
+
     /// All runs, oldest first, also those of which only the mark is left.
     pub fn ids(&self) -> Result<Vec<String>> {
         let mut names = self.names(RUNS)?;

@@ -50,10 +50,9 @@ function step(by) {
   $("a[href]", next)?.focus({ preventScroll: true });
 }
 
-let places;
 export async function palette() {
   const box = $("#palette"), input = $("input", box), list = $("ul", box), none = $("p", box);
-  places ??= await found();
+  const places = await found();
   let at = 0;
   const draw = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
@@ -93,8 +92,16 @@ async function found() {
   const links = $$(".menu a").map((link) => [link.textContent, "view", link.href]);
   const rooms = $$(".rooms a").map((link) => [link.textContent, "room", link.href]);
   const own = [["Write a message", "command", `${base}/compose`], ["Search mail", "command", `${base}/search`]];
-  const reply = await fetch(`${base}/mail`).then((reply) => reply.text()).catch(() => "");
-  const page = new DOMParser().parseFromString(reply, "text/html");
-  const boxes = $$("[data-mailbox]", page).map((link) => [link.dataset.mailbox, "mailbox", link.getAttribute("href")]);
-  return [...own, ...links, ...boxes, ...rooms];
+  boxes ??= await mailboxes();
+  const missing = [["The mailboxes could not be loaded", "fault", `${base}/mail`]];
+  return [...own, ...links, ...(boxes ?? missing), ...rooms];
+}
+
+// Nothing, if they could not be fetched: then the next look asks again.
+let boxes;
+async function mailboxes() {
+  const reply = await fetch(`${base}/mail`).catch(() => undefined);
+  if (!reply?.ok) return undefined;
+  const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+  return $$("[data-mailbox]", page).map((link) => [link.dataset.mailbox, "mailbox", link.getAttribute("href")]);
 }

@@ -5,6 +5,8 @@ use askama::Template;
 use crate::dispatch::retriable::Retriable;
 use crate::mailbox::Folder;
 use crate::message::visible;
+use crate::name::MailboxId;
+use crate::post::Browsed;
 use crate::post::line::counted;
 use crate::web::guard::Role;
 use crate::web::markup::Time;
@@ -20,6 +22,8 @@ struct Failed<'a> {
     room: &'a str,
     boxes: Vec<Box>,
     broken: Vec<Broken>,
+    /// How many files in quarantine are not among these.
+    hidden: usize,
     faults: Vec<String>,
     total: usize,
     is_person: bool,
@@ -54,8 +58,10 @@ struct Row {
 pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     let post = &ask.post;
     let now = post.room().clock().now();
-    let (mut boxes, mut broken, mut faults) = (vec![], vec![], vec![]);
-    for entry in &post.registry()?.entries {
+    let (mut boxes, mut broken, mut hidden, mut faults) = (vec![], vec![], 0, vec![]);
+    // The person's mail is for the person.
+    let is_shown = |id: &MailboxId| post.is_attended() || !post.is_persons(id);
+    for entry in post.registry()?.entries.iter().filter(|entry| is_shown(&entry.id)) {
         let name = visible::line(&entry.name);
         let looked = post.other(&entry.id).and_then(|me| {
             let put_away = post.browse(&me, |folder| folder == Folder::Quarantine, None, ROWS);
@@ -68,12 +74,17 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
                 continue;
             }
         };
-        for one in put_away.map(|found| found.messages).unwrap_or_default() {
+        let put_away = put_away.unwrap_or_else(|e| {
+            faults.push(format!("the quarantine of {name}: {}", visible::line(&e.to_string())));
+            Browsed::default()
+        });
+        hidden += put_away.total.saturating_sub(put_away.messages.len());
+        for one in put_away.messages {
             let why = one.header.err().map_or_else(|| "it was put aside".to_owned(), |broken| broken.why);
             let (mailbox, file, why) = (name.clone(), visible::line(&one.name), visible::line(&why));
             broken.push(Broken { mailbox, file, why });
         }
-        let letters = all.letters.iter().rev().map(|letter| Row {
+        let newest = all.letters.iter().rev().map(|letter| Row {
             file: letter.name.clone(),
             id: letter.envelope.as_ref().map(|envelope| envelope.id.to_string()).unwrap_or_default(),
             subject: match &letter.envelope {
@@ -103,12 +114,13 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
             }
         });
         let total = all.parked.len() + all.letters.len();
-        let rows: Vec<Row> = parked.chain(letters).take(ROWS).collect();
+        let rows: Vec<Row> = parked.chain(newest).take(ROWS).collect();
         if !rows.is_empty() {
             boxes.push(Box { name, id: entry.id.to_string(), rows, total });
         }
     }
     let total = boxes.iter().map(|one| one.total).sum();
     let is_person = ask.visitor.role == Role::Person;
-    Page::new("failed", "Failed", &Failed { room: &ask.room, boxes, broken, faults, total, is_person })
+    let failed = Failed { room: &ask.room, boxes, broken, hidden, faults, total, is_person };
+    Page::new("failed", "Failed", &failed)
 }

@@ -95,16 +95,35 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
 pub(in crate::web) fn file(ask: &Ask) -> Result<Download, Wrong> {
     let (post, wanted) = (&ask.post, ask.part(1));
     let trace = post.trace(None, ask.part(0))?;
+    let shown = visible::clip(wanted, 80);
+    let mut wrong = Wrong::Unknown(format!("there is no file `{shown}` with this message"));
     for located in &trace.copies {
         let me = post.other(&located.copy.mailbox)?;
-        let Ok(opened) = post.open_in(&me, trace.id.as_str(), located.copy.folder) else { continue };
+        let opened = match post.open_in(&me, trace.id.as_str(), located.copy.folder) {
+            Ok(opened) => opened,
+            // Another copy may have it, and may be shown.
+            Err(e) => {
+                wrong = e.into();
+                continue;
+            }
+        };
         let found = opened.files.iter().find(|file| file.attachment.name == wanted);
-        if let Some(FileState::Here(path)) = found.map(|file| &file.state) {
-            let bytes = crate::mailbox::disk::read_source(path, FILE_LIMIT)?;
-            return Ok(Download { name: wanted.to_owned(), bytes });
+        match found.map(|file| &file.state) {
+            Some(FileState::Here(path)) => {
+                let bytes = crate::mailbox::disk::read_source(path, FILE_LIMIT)?;
+                return Ok(Download { name: wanted.to_owned(), bytes });
+            }
+            Some(FileState::Missing) => wrong = Wrong::Unknown(format!("the file `{shown}` is missing")),
+            Some(FileState::Changed) => {
+                wrong = Wrong::Refused(format!("the file `{shown}` is not what was sent: it was changed"));
+            }
+            Some(FileState::Unreadable(why)) => {
+                wrong = Wrong::NotDone(format!("the file `{shown}` cannot be read: {}", visible::line(why)));
+            }
+            None => {}
         }
     }
-    Err(Wrong::Unknown(format!("there is no file `{}` with this message", visible::clip(wanted, 80))))
+    Err(wrong)
 }
 
 #[derive(Template)]

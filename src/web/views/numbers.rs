@@ -39,9 +39,9 @@ struct Numbers {
     rows: Vec<Row>,
     costs: Vec<Cost>,
     slowest: Vec<Slow>,
-    /// The slowest steps of workflows, and those that waited longest.
-    steps: Vec<Slow>,
-    waits: Vec<Slow>,
+    /// How many runs these were looked for among, if not among all.
+    runs_limit: Option<usize>,
+    steps: SlowSteps,
     room: String,
 }
 
@@ -72,6 +72,16 @@ struct Slow {
     name: String,
     took: String,
     what: String,
+}
+
+/// Steps of workflows that took long.
+#[derive(Default)]
+struct SlowSteps {
+    worked: Vec<Slow>,
+    waited: Vec<Slow>,
+    /// How many runs of workflows were looked at, if not all.
+    limit: Option<usize>,
+    faults: Vec<String>,
 }
 
 pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
@@ -123,7 +133,9 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         })
         .collect();
     rows.sort_by_key(|row| std::cmp::Reverse(row.received + row.sent));
-    let mut slow: Vec<(Duration, &Run)> = runs.iter().filter_map(|run| Some((run.took(now)?, run))).collect();
+    // How long an interrupted run took is not known.
+    let ended = runs.iter().filter(|run| !run.is_interrupted);
+    let mut slow: Vec<(Duration, &Run)> = ended.filter_map(|run| Some((run.took(now)?, run))).collect();
     slow.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
     let slowest = slow.iter().take(LONGEST).map(|(took, run)| Slow {
         id: run.id.clone(),
@@ -131,7 +143,7 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         took: span::measured(*took),
         what: format!("for {}", visible::line(&run.from)),
     });
-    let (steps, waits) = slow_steps(ask, now.minus(span), &runs)?;
+    let steps = slow_steps(ask, now.minus(span), &runs)?;
     let numbers = Numbers {
         windows: WINDOWS.map(|(known, name, _)| (known, name, known == word)).to_vec(),
         tiles,
@@ -140,8 +152,8 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         rows,
         costs: costs(&spending),
         slowest: slowest.collect(),
+        runs_limit: (count > runs.len()).then_some(runs.len()),
         steps,
-        waits,
         room: ask.room.clone(),
     };
     Page::new("numbers", "Numbers", &numbers)
@@ -217,19 +229,27 @@ fn by_agent(spending: &[AgentSpending], value: &dyn Fn(&Spent) -> f64) -> Vec<Se
 }
 
 /// The steps of the newest runs of workflows that took longest, and those that waited longest.
-fn slow_steps(ask: &Ask, since: Timestamp, works: &[Run]) -> Result<(Vec<Slow>, Vec<Slow>), Wrong> {
+fn slow_steps(ask: &Ask, since: Timestamp, works: &[Run]) -> Result<SlowSteps, Wrong> {
     let (post, now) = (&ask.post, ask.post.room().clock().now());
-    let Some(runs) = workflow::runs::Runs::existing(post.room())? else { return Ok((vec![], vec![])) };
+    let Some(runs) = workflow::runs::Runs::existing(post.room())? else { return Ok(SlowSteps::default()) };
     let began = |id: &String| runs.record(id).and_then(|record| Timestamp::parse(&record.started));
-    let all =
-        runs.ids()?.into_iter().filter_map(|id| Some((began(&id).filter(|began| *began >= since)?, id)));
-    let mut newest: Vec<(Timestamp, String)> = all.collect();
-    newest.sort_by(|one, other| other.cmp(one));
-    let (mut worked, mut waited) = (vec![], vec![]);
-    for (_, id) in newest.into_iter().take(WORKFLOWS) {
-        // One that cannot be read is told among the workflows.
-        let Ok(engine) = look_at(post, &runs, &id) else { continue };
-        for bar in timeline(post, &runs, &id, &engine, works).unwrap_or_default() {
+    let newest = runs.ids()?.into_iter().rev().map(|id| (began(&id), id));
+    let newest = newest.take_while(|(began, _)| began.is_none_or(|began| began >= since));
+    let newest = newest.filter(|(began, _)| began.is_some()).take(WORKFLOWS + 1);
+    let newest: Vec<String> = newest.map(|(_, id)| id).collect();
+    let (mut worked, mut waited, mut faults) = (vec![], vec![], vec![]);
+    let limit = (newest.len() > WORKFLOWS).then_some(WORKFLOWS);
+    for id in newest.into_iter().take(WORKFLOWS) {
+        let looked = look_at(post, &runs, &id)
+            .and_then(|engine| Ok((timeline(post, &runs, &id, &engine, works)?, engine)));
+        let (bars, engine) = match looked {
+            Ok(looked) => looked,
+            Err(e) => {
+                faults.push(visible::line(&format!("the workflow run {id}: {e}")));
+                continue;
+            }
+        };
+        for bar in bars {
             let step = engine.definition().steps.get(bar.step).map_or("", |step| step.name.as_str());
             let slow = |took: Duration| Slow {
                 id: id.clone(),
@@ -250,7 +270,7 @@ fn slow_steps(ask: &Ask, since: Timestamp, works: &[Run]) -> Result<(Vec<Slow>, 
         all.sort_by_key(|(took, _)| std::cmp::Reverse(*took));
         all.into_iter().take(LONGEST).map(|(_, slow)| slow).collect()
     };
-    Ok((longest(worked), longest(waited)))
+    Ok(SlowSteps { worked: longest(worked), waited: longest(waited), limit, faults })
 }
 
 fn costs(spending: &[AgentSpending]) -> Vec<Cost> {

@@ -44,6 +44,8 @@ struct List<'a> {
     states: [(&'static str, bool); STATES.len()],
     state: &'a str,
     older: Option<Older>,
+    /// Why not all agents can be chosen.
+    fault: Option<String>,
 }
 
 /// Where the next page of runs goes on.
@@ -123,13 +125,16 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         None => (vec![], None),
     };
     let rows = found.iter().map(|run| Row::of(run, subject(post, run), now)).collect();
-    let agents = ask.desk.staff(post).map(|staff| staff.agents).unwrap_or_default();
+    let (agents, fault) = match ask.desk.staff(post) {
+        Ok(staff) => (staff.agents, None),
+        Err(e) => (vec![], Some(visible::line(&format!("the agents: {e}")))),
+    };
     let mut agents: Vec<String> = agents.into_iter().map(|(agent, _)| agent.name).collect();
     if !agent.is_empty() && !agents.iter().any(|known| known == agent) {
         agents.push(agent.to_owned());
     }
     let states = STATES.map(|known| (known, known == state));
-    let list = List { room: &ask.room, rows, agents, agent, states, state, older };
+    let list = List { room: &ask.room, rows, agents, agent, states, state, older, fault };
     Page::new("runs", "Runs", &list)
 }
 

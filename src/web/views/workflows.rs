@@ -68,20 +68,16 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     let now = post.room().clock().now();
     let (mut rows, mut older) = (vec![], None);
     if let Some(runs) = Runs::existing(post.room())? {
-        let mut ids: Vec<_> = runs.ids()?.into_iter().map(|id| (runs.record(&id), id)).collect();
-        ids.sort_by(|(one, _), (other, _)| {
-            let started =
-                |record: &Option<crate::workflow::runs::Record>| record.as_ref().map(|r| r.started.clone());
-            started(other).cmp(&started(one))
-        });
+        let ids = runs.ids()?;
         let skip = ask.value("skip").and_then(|skip| skip.parse().ok()).unwrap_or(0);
         older = (ids.len() > RUNS.saturating_add(skip)).then(|| RUNS.saturating_add(skip));
-        for (record, id) in ids.into_iter().skip(skip).take(RUNS) {
+        for id in ids.into_iter().rev().skip(skip).take(RUNS) {
+            let record = runs.record(&id);
             let started = record.as_ref().and_then(|record| Time::read(&record.started, now));
             let workflow = record.map(|record| record.workflow).unwrap_or_default();
-            rows.push(match look_at(post, &runs, &id) {
-                Ok(engine) => {
-                    let at_work = at_work(post, &engine).unwrap_or_default();
+            let looked = look_at(post, &runs, &id).and_then(|engine| Ok((at_work(post, &engine)?, engine)));
+            rows.push(match looked {
+                Ok((at_work, engine)) => {
                     let open = engine.definition().steps.iter().enumerate().filter_map(|(at, step)| {
                         let status = step_status(&engine, at, &at_work);
                         let is_open = matches!(status, "asked" | "running");
@@ -198,9 +194,9 @@ pub(in crate::web) fn one(ask: &Ask) -> Result<Page, Wrong> {
     let now = post.room().clock().now();
     let wrong = || Wrong::Unknown(format!("there is no run `{}`", visible::clip(ask.part(0), 80)));
     let runs = Runs::existing(post.room())?.ok_or_else(wrong)?;
-    let id = runs.ids()?.into_iter().find(|id| id == ask.part(0)).ok_or_else(wrong)?;
+    let id = if runs.is_known(ask.part(0))? { ask.part(0).to_owned() } else { return Err(wrong()) };
     let engine = look_at(post, &runs, &id)?;
-    let at_work = at_work(post, &engine).unwrap_or_default();
+    let at_work = at_work(post, &engine)?;
     let view = RunView::of(post.room().path(), &engine, &at_work, &id, runs.record(&id));
     let statuses: Vec<&'static str> = view
         .steps

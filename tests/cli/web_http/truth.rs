@@ -1,6 +1,8 @@
 //! What is shown is so: *running* is said of what runs, and *nothing* of what was looked at.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::json;
 
@@ -8,6 +10,7 @@ use super::looking::Scene;
 use super::server::Server;
 use crate::support::crew::{begin, crew, status};
 use crate::support::hand::tighten;
+use crate::support::room::TestRoom;
 use crate::support::staffed::{dispatch, shell, staffed};
 
 #[test]
@@ -86,4 +89,44 @@ fn runs_that_were_not_looked_at_are_not_said_to_be_none() {
     assert_eq!(second.matches("<tr id=\"run-").count(), 1, "{second}");
     let none = browser.get("/r/-/runs?state=interrupted&agent=nobody").body;
     assert!(none.contains("No such runs"), "{none}");
+}
+
+#[test]
+fn what_cannot_be_read_is_not_shown_as_empty() {
+    let room = TestRoom::with(&["alice", "bob", "user"]).leaves_faults();
+    let file = room.around().join("note.txt");
+    fs::write(&file, "attached").unwrap();
+    let path = file.display().to_string();
+    let sent = room.by("alice", ["send", "bob", "-m", "see the file", "--attach", &path, "--json"]).json();
+    let id = sent["receipts"][0]["id"].as_str().or_else(|| sent["id"].as_str()).unwrap().to_owned();
+    let server = Server::reader(&room);
+    let browser = server.enter();
+    assert!(browser.get("/r/-/failed").body.contains("Nothing failed"));
+    let parked = room.root().join(".dispatch/parked");
+    fs::create_dir_all(parked.join("a note that cannot be read")).unwrap();
+    let failed = browser.get("/r/-/failed").body;
+    assert!(failed.contains("chip bad\">bob: ") && !failed.contains("Nothing failed"), "{failed}");
+    fs::remove_dir_all(room.root().join(".dispatch")).unwrap();
+    // What is attached lies beside the mail.
+    let address = format!("/r/-/file/{id}/note.txt");
+    assert_eq!(browser.get(&address).status, 200);
+    let found = Command::new("find").arg(room.root()).args(["-name", "*note.txt"]).output().unwrap();
+    let kept = PathBuf::from(String::from_utf8(found.stdout).unwrap().trim());
+    fs::remove_file(&kept).unwrap();
+    let missing = browser.get(&address);
+    assert!(missing.status == 404 && missing.body.contains("is missing"), "{missing:?}");
+    fs::write(&kept, "other bytes").unwrap();
+    tighten(&kept);
+    let changed = browser.get(&address);
+    assert!(changed.status == 403 && changed.body.contains("it was changed"), "{changed:?}");
+    let settings = room.around().join("postroom.toml");
+    fs::write(&settings, "[agents.bob\n").unwrap();
+    let runs = browser.get("/r/-/runs").body;
+    assert!(runs.contains("class=\"chip bad\">the agents: "), "{runs}");
+    fs::remove_file(&settings).unwrap();
+    // An error of the disk is not called a page that does not exist.
+    assert!(browser.get("/r/-/runs/none").body.contains("<title>not found"));
+    fs::write(room.root().join(".dispatch"), "").unwrap();
+    let wrong = browser.get("/r/-/runs");
+    assert!(wrong.status == 503 && wrong.body.contains("<title>that did not work"), "{wrong:?}");
 }
