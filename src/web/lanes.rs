@@ -7,7 +7,7 @@ use askama::filters::{Html, escape};
 use super::markup::encoded;
 use crate::clock::Timestamp;
 use crate::message::visible;
-use crate::post::{Branch, Post};
+use crate::post::{Branch, Node, Post};
 use crate::span;
 
 const LEFT: usize = 90;
@@ -22,13 +22,13 @@ const MOST: usize = 60;
 #[derive(Debug)]
 pub(super) struct Lanes {
     pub(super) svg: String,
+    /// How many messages of the thread are left out, all of them older.
+    pub(super) older: usize,
 }
 
 /// Draws a thread. `here`: the message that is shown now.
 pub(super) fn draw(post: &Post, room: &str, thread: &[Branch], here: &str) -> Lanes {
-    let mut nodes: Vec<_> = thread.iter().map(|branch| &branch.node).collect();
-    nodes.sort_by(|one, other| one.time.cmp(&other.time));
-    nodes.truncate(MOST);
+    let (nodes, older) = newest(thread, here);
     let mut lanes: Vec<&str> = vec![];
     for name in nodes.iter().flat_map(|node| std::iter::once(&node.from).chain(&node.to)) {
         if !lanes.contains(&name.as_str()) {
@@ -92,10 +92,54 @@ pub(super) fn draw(post: &Post, room: &str, thread: &[Branch], here: &str) -> La
         out(format_args!("<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{subject}</text></a>", y - 8));
     }
     svg.push_str("</svg>");
-    Lanes { svg }
+    Lanes { svg, older }
+}
+
+/// The newest messages of a thread, oldest first, with the one that is shown now, and the number of those left out.
+fn newest<'a>(thread: &'a [Branch], here: &str) -> (Vec<&'a Node>, usize) {
+    let mut nodes: Vec<_> = thread.iter().map(|branch| &branch.node).collect();
+    nodes.sort_by(|one, other| one.time.cmp(&other.time));
+    let older = nodes.len().saturating_sub(MOST);
+    let mut kept = nodes.split_off(older);
+    if let (Some(here), Some(oldest)) = (nodes.iter().find(|node| node.id == here), kept.first_mut()) {
+        *oldest = here;
+    }
+    (kept, older)
 }
 
 /// A text that HTML takes for nothing else.
 pub(super) fn escaped(text: &str) -> String {
     escape(text, Html).map(|text| text.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(length: usize) -> Vec<Branch> {
+        let node = |number: usize| Node {
+            id: number.to_string(),
+            time: format!("2026-11-18T{:02}:{:02}:00Z", number / 60, number % 60),
+            ..Node::default()
+        };
+        (0..length).map(|number| Branch { depth: number, node: node(number) }).collect()
+    }
+
+    #[test]
+    fn the_newest_of_a_long_thread_and_the_one_that_is_read_are_drawn() {
+        let thread = thread(MOST + 40);
+        let ids = |here: &str| {
+            let (nodes, older) = newest(&thread, here);
+            assert_eq!((nodes.len(), older), (MOST, 40));
+            (nodes[0].id.clone(), nodes[1].id.clone(), nodes[MOST - 1].id.clone())
+        };
+        assert_eq!(ids("99"), ("40".into(), "41".into(), "99".into()));
+        assert_eq!(ids("3"), ("3".into(), "41".into(), "99".into()), "the one that is read is there");
+    }
+
+    #[test]
+    fn a_short_thread_is_drawn_whole() {
+        let thread = thread(3);
+        assert_eq!((newest(&thread, "0").0.len(), newest(&thread, "0").1), (3, 0));
+    }
 }
