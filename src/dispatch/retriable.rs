@@ -94,12 +94,17 @@ pub fn leave_parked(post: &Post, chosen: &mut [Retriable]) -> Result<usize> {
 
 impl Retriable {
     pub fn of(post: &Post, me: Me) -> Result<Self> {
-        let letters = post.dead_letters(&me)?;
+        Ok(Self::newest_of(post, me, usize::MAX)?.0)
+    }
+
+    /// What a mailbox has, with no more than its newest dead letters; and the number of all of these.
+    pub fn newest_of(post: &Post, me: Me, limit: usize) -> Result<(Self, usize)> {
+        let (letters, total) = post.newest_dead_letters(&me, limit)?;
         let parked = match Runs::existing(post.room())? {
             Some(runs) => parked_of(&runs, &me)?.0,
             None => vec![],
         };
-        Ok(Self { me, letters, parked })
+        Ok((Self { me, letters, parked }, total))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -248,10 +248,10 @@ impl Overview {
 
     fn look_at_letters(&mut self, post: &Post, names: &[Listed]) {
         for listed in names {
-            match post.other(&listed.id).and_then(|me| post.dead_letters(&me)) {
-                Ok(letters) => self.failed.extend(letters.last().map(|last| DeadLetters {
+            match post.other(&listed.id).and_then(|me| post.newest_dead_letters(&me, 1)) {
+                Ok((letters, total)) => self.failed.extend(letters.last().map(|last| DeadLetters {
                     name: listed.name.clone(),
-                    messages: letters.len(),
+                    messages: total,
                     why: last.reason().to_owned(),
                 })),
                 Err(e) => self.faults.push(format!("the dead letters of {}: {e}", listed.name)),

@@ -193,21 +193,33 @@ impl Post {
 
     /// The messages that this mailbox gave up, oldest first.
     pub fn dead_letters(&self, me: &Me) -> Result<Vec<DeadLetter>> {
+        Ok(self.newest_dead_letters(me, usize::MAX)?.0)
+    }
+
+    /// The last messages that this mailbox gave up, oldest first, and the number of all. The others are not opened.
+    pub fn newest_dead_letters(&self, me: &Me, limit: usize) -> Result<(Vec<DeadLetter>, usize)> {
         let mut names = me.mailbox.list(Folder::Failed, usize::MAX)?.names;
         names.sort();
-        let mut letters = vec![];
-        for name in names {
+        let (mut total, mut letters) = (names.len(), vec![]);
+        for name in names.into_iter().rev() {
+            if letters.len() == limit {
+                break;
+            }
             let envelope = match self.header(&me.mailbox, Folder::Failed, &name) {
                 Ok(Some(header)) => Ok(header.envelope),
                 // It is being retried.
-                Ok(None) => continue,
+                Ok(None) => {
+                    total -= 1;
+                    continue;
+                }
                 Err(broken) if broken.transient => return Err(Error::Failing { why: broken.why }),
                 Err(broken) => Err(broken.why),
             };
             let (attempts, tries) = (me.mailbox.attempts(&name)?, me.mailbox.tries(&name)?);
             letters.push(DeadLetter { attempts, tries, envelope, name });
         }
-        Ok(letters)
+        letters.reverse();
+        Ok((letters, total))
     }
 
     /// Moves a dead letter back to the unread mail, with a new count of tries.

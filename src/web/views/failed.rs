@@ -65,9 +65,9 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         let name = visible::line(&entry.name);
         let looked = post.other(&entry.id).and_then(|me| {
             let put_away = post.browse(&me, |folder| folder == Folder::Quarantine, None, ROWS);
-            Ok((Retriable::of(post, me)?, put_away))
+            Ok((Retriable::newest_of(post, me, ROWS)?, put_away))
         });
-        let (all, put_away) = match looked {
+        let ((all, letters), put_away) = match looked {
             Ok(looked) => looked,
             Err(e) => {
                 faults.push(format!("{name}: {}", visible::line(&e.to_string())));
@@ -113,7 +113,7 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
                 time: Time::read(&parked.since, now),
             }
         });
-        let total = all.parked.len() + all.letters.len();
+        let total = all.parked.len() + letters;
         let rows: Vec<Row> = parked.chain(newest).take(ROWS).collect();
         if !rows.is_empty() {
             boxes.push(Box { name, id: entry.id.to_string(), rows, total });
