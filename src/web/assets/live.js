@@ -3,7 +3,7 @@ import { $, base } from "./dom.js";
 import { ages } from "./ages.js";
 import { morph } from "./morph.js";
 
-let stream, waiting, place = document.body.dataset.place, wanted = false, loading = false, tries = 0;
+let stream, waiting, place = document.body.dataset.place, isBehind = false, wanted = false, loading = false, tries = 0;
 
 function follow() {
   const after = place ? `?after=${encodeURIComponent(place)}` : "";
@@ -29,8 +29,8 @@ function follow() {
   here.addEventListener("changed", refresh);
   here.addEventListener("reload", (event) => {
     place = event.lastEventId;
-    // The feed is not kept as it is: it misses too much.
-    delete $("#feed")?.dataset.kept;
+    // The feed misses too much to be kept.
+    isBehind = true;
     refresh();
   });
 }
@@ -43,6 +43,12 @@ function leave() {
 function again() {
   leave();
   follow();
+}
+
+function goOn(from) {
+  place = from;
+  isBehind = false;
+  if (document.visibilityState !== "hidden") again();
 }
 
 // A browser has six connections for all tabs of a server, and each stream takes one. So only tabs that are seen have a stream;
@@ -82,8 +88,12 @@ async function load() {
     if (reply.status === 401) return location.reload();
     const next = new DOMParser().parseFromString(await reply.text(), "text/html");
     if ($("#main", next)) {
+      const isNewFeed = $("#feed", next) && (isBehind || !$("#feed"));
+      if (isNewFeed) delete $("#feed")?.dataset.kept;
       morph($("#main"), $("#main", next));
       document.title = next.title;
+      // The stream goes on behind the lines of a new feed: some that came meanwhile are in it, and others are not.
+      if (isNewFeed) goOn(next.body.dataset.place);
     }
     ages();
   } catch {

@@ -154,6 +154,35 @@ fn keys_approve_a_gate_and_the_run_goes_on_without_a_dispatcher() {
 }
 
 #[test]
+fn a_feed_that_is_made_anew_misses_nothing_that_comes_meanwhile() {
+    let test = "a_feed_that_is_made_anew_misses_nothing_that_comes_meanwhile";
+    let Some(browser) = Browser::start() else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    (0..3).for_each(|number| drop(room.send("alice", "bob", &format!("before {number}"))));
+    let site = Site::open(web(&room, []));
+    site.enter(&browser, &site.host);
+    // The server answers at once, and the page gets it when it is let through.
+    browser.run(
+        "window.held = []; const fetched = window.fetch; \
+         window.fetch = (...all) => fetched(...all).then((reply) => new Promise((go) => held.push(() => go(reply))))",
+    );
+    // Without its journal, the places that pages know are gone: the page is told to look again.
+    std::fs::remove_dir_all(room.root().join(".journal")).unwrap();
+    room.send("alice", "bob", "the first of the new journal");
+    browser.until("held.length > 0");
+    room.send("alice", "bob", "sent while the page is made");
+    browser.until_says("#feed", "sent while the page is made");
+    browser.run("setInterval(() => held.splice(0).forEach((go) => go()), 50)");
+    browser.until_says("#feed", "the first of the new journal");
+    room.send("alice", "bob", "sent afterwards");
+    browser.until_says("#feed", "sent afterwards");
+    let lines =
+        browser.run("return [...document.querySelectorAll('#feed li p')].map((line) => line.innerText)");
+    let wanted = ["sent afterwards", "sent while the page is made", "the first of the new journal"];
+    assert_eq!(lines, serde_json::json!(wanted), "each once, and nothing else");
+}
+
+#[test]
 fn a_dot_travels_its_whole_way() {
     let Some(browser) = Browser::start() else { return skip("a_dot_travels_its_whole_way", MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);
