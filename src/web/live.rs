@@ -3,7 +3,7 @@
 //! A page is told two things. `feed` carries new lines of the journal, with the place behind them as the id of the event, so
 //! that a page which lost its connection gets what it missed, and nothing twice. `changed` says that files of the room
 //! changed, and the page asks for its view again: files are the truth, and the journal is not needed for it. `reload` stands
-//! for more events than are worth sending.
+//! for more events than are worth sending. `beat` says nothing: a page that does not even hear that has lost its line.
 //!
 //! The thread sleeps in the watch that `wait` uses, and ends with its last page.
 
@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use hyper::body::Bytes;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -27,6 +28,9 @@ const QUEUE: usize = 64;
 /// More events than this are not sent one by one.
 const MISSED: usize = 500;
 const MISSED_BYTES: usize = 1 << 20;
+
+/// How long a page hears nothing at most. The watch ends its sleep at least every five seconds.
+const BEAT: Duration = Duration::from_secs(10);
 
 /// The live rooms.
 #[derive(Debug, Default)]
@@ -94,7 +98,7 @@ impl Live {
 impl Feed {
     /// Tells the pages of a room what happens, until there are none.
     fn run(&self, desk: &Desk, root: &Path) {
-        let mut watch = RoomWatch::default();
+        let (mut watch, mut beaten) = (RoomWatch::default(), desk.clock.boot());
         loop {
             // The room may be gone for a moment; the next look tells, and the page shows that there is no such room.
             let has_changed = match desk.attended_post(root) {
@@ -107,6 +111,11 @@ impl Feed {
             };
             if has_changed {
                 self.send(&changed());
+            }
+            let now = desk.clock.boot();
+            if now.saturating_sub(beaten) >= BEAT {
+                beaten = now;
+                self.send(&bare("beat"));
             }
             watch.sleep();
             if self.is_over() {
@@ -166,7 +175,12 @@ fn batch(post: &Post, room: &str, events: &[journal::Event], place: &Position) -
 
 /// Files of the room changed.
 fn changed() -> Bytes {
-    event("changed", &Position { day: String::new(), bytes: 0 }, "")
+    bare("changed")
+}
+
+/// An event that moves no page on in the journal.
+fn bare(name: &str) -> Bytes {
+    event(name, &Position { day: String::new(), bytes: 0 }, "")
 }
 
 /// One event of a stream. Its data has no line break.

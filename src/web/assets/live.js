@@ -5,18 +5,28 @@ import { morph } from "./morph.js";
 
 let stream, waiting, place = document.body.dataset.place, isBehind = false, wanted = false, loading = false, tries = 0;
 
+// A line can be dead without a word: then not even the beat of the server comes, which it gives every ten seconds.
+const SILENCE = 35_000;
+let heard = 0;
+const hear = () => (heard = performance.now());
+
+function lost() {
+  $("#link").className = "link lost";
+  $("#link").textContent = "reconnecting";
+}
+
 function follow() {
   const after = place ? `?after=${encodeURIComponent(place)}` : "";
   const here = (stream = new EventSource(`${base}/events${after}`));
-  const shown = $("#link");
   here.onopen = () => {
+    hear();
     tries = 0;
-    shown.className = "link";
-    shown.textContent = "live";
+    $("#link").className = "link";
+    $("#link").textContent = "live";
   };
+  for (const name of ["beat", "feed", "changed", "reload"]) here.addEventListener(name, hear);
   here.onerror = () => {
-    shown.className = "link lost";
-    shown.textContent = "reconnecting";
+    lost();
     // The browser tries again by itself, unless the server refused: the view says why.
     if (here.readyState !== EventSource.CLOSED || here !== stream) return;
     load();
@@ -59,6 +69,11 @@ export function live() {
   // A page that comes back from the browser's memory has no stream any more.
   addEventListener("pageshow", (event) => event.persisted && look());
   addEventListener("pagehide", leave);
+  setInterval(() => {
+    if (stream?.readyState !== EventSource.OPEN || performance.now() - heard < SILENCE) return;
+    lost();
+    again();
+  }, 5000);
   look();
 }
 

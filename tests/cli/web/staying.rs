@@ -183,6 +183,26 @@ fn a_feed_that_is_made_anew_misses_nothing_that_comes_meanwhile() {
 }
 
 #[test]
+fn a_line_that_is_dead_without_a_word_is_opened_again() {
+    let test = "a_line_that_is_dead_without_a_word_is_opened_again";
+    let Some(browser) = Browser::start() else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice", "bob"]);
+    let site = Site::open(web(&room, []));
+    site.enter(&browser, &site.host);
+    // A minute passes between any two looks at the clock, so that nothing came for as long.
+    browser.run(
+        "window.said = []; const link = document.querySelector('#link'); \
+         new MutationObserver(() => said.push(link.textContent)).observe(link, {childList: true}); \
+         let looks = 0; performance.now = () => ++looks * 60_000",
+    );
+    browser.until("said.includes('reconnecting')");
+    browser.run("delete performance.now");
+    browser.until_says("#link", "live");
+    room.send("alice", "bob", "on the new line");
+    browser.until_says("#feed", "on the new line");
+}
+
+#[test]
 fn a_dot_travels_its_whole_way() {
     let Some(browser) = Browser::start() else { return skip("a_dot_travels_its_whole_way", MISSING) };
     let room = TestRoom::with(&["alice", "bob"]);

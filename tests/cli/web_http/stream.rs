@@ -152,6 +152,15 @@ fn a_journal_and_a_room_that_vanish_and_come_back_are_noticed() {
     }
 }
 
+#[test]
+fn a_stream_without_news_still_beats() {
+    let room = TestRoom::with(&["alice"]);
+    let server = Server::reader(&room);
+    let mut stream = server.enter().stream("-", None);
+    let mut events = std::iter::from_fn(|| stream.next(SOON));
+    assert!(events.any(|event| event.name == "beat" && event.id.is_empty()));
+}
+
 /// Streams of many pages at once.
 #[test]
 fn a_hundred_streams_hear_the_same() {
