@@ -3,9 +3,11 @@
 mod abuse;
 mod client;
 mod content;
+mod deeds;
 mod doors;
 mod looking;
 mod metrics;
+mod picture;
 mod readers;
 mod server;
 mod stream;
