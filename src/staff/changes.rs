@@ -9,7 +9,7 @@ use crate::settings;
 use crate::surroundings::Environment;
 use crate::trust::Store;
 
-/// The files and directories that decide which agents there are, and what the person is told of them: settings of the project,
+/// The files and directories that decide which agents there are, and what the person hears about them: settings of the project,
 /// of the room and of the person, the registry, the descriptions of agents in these trees, and what the person trusts.
 fn sources(environment: &dyn Environment, store: &Store, room: &Path, trees: &[PathBuf]) -> Vec<PathBuf> {
     let here = environment.here();

@@ -76,7 +76,7 @@ fn a_request_that_waits_for_its_agent_is_not_late() {
 
 /// A second carrier counted from the start of an attempt that had ended without an answer, and ended the next one at once.
 #[test]
-fn a_later_attempt_has_the_whole_timeout_whoever_carries_the_run() {
+fn a_later_attempt_has_the_whole_timeout_with_two_carriers_too() {
     let text = "steps:\n  a: {agent: one, prompt: x, timeout: 1m}\n";
     let script = format!("{SAYS_PID}; until [ -e go ]; do sleep 0.05; done; echo here");
     let room = crew(&[("one", &script)], &[("slow", text)]);
