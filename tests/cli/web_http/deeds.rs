@@ -40,7 +40,7 @@ fn a_workflow_is_retried_and_cancelled() {
     let again = browser.post("/r/-/workflow/cancel", &json!({"run": run}));
     assert!(again.status < 500, "{again:?}");
     assert_eq!(status(&room, &run), "cancelled");
-    assert_eq!(browser.post("/r/-/workflow/cancel", &json!({"run": "none"})).status, 400);
+    assert_eq!(browser.post("/r/-/workflow/cancel", &json!({"run": "none"})).status, 404);
 }
 
 #[test]
