@@ -87,6 +87,7 @@ impl Verb for Setup {
         let prompt = is_briefed.then(|| prompt(context, &setup));
         let room = context.room_shown();
         let place = context.place();
+        let back = context.hint(Hint::run(&["setup", post::USER]));
         let output = &mut context.output;
         if output.json {
             output.json(&view::names::Setup::of(place, &setup, prompt.as_deref()));
@@ -110,6 +111,13 @@ impl Verb for Setup {
         match prompt {
             Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),
             None => tell_how(output, setup.bound, &name, &setup.id),
+        }
+        if let Some(was) = &setup.was {
+            let back = match was.eq_ignore_ascii_case(post::USER) {
+                true => format!("; {back} goes back"),
+                false => String::new(),
+            };
+            output.line(&format!("it acted as {} until now{back}", visible::line(was)));
         }
         Ok(())
     }

@@ -34,10 +34,10 @@ pub enum Error {
     NobodyAnywhere { name: String },
     #[error("this command has no identity, and no room has a mailbox `user`")]
     NowhereKnown,
-    /// `names`: the names here, the most recently used first. `likely`: the first that the command itself does not name.
-    /// `by_agent`: an agent program has run this command.
+    /// `names`: some names here, the most recently used first, and `more` others. `likely`: the first that the command itself does
+    /// not name. `by_agent`: an agent program has run this command.
     #[error("this command has no identity")]
-    WhoAmI { names: Vec<String>, likely: Option<String>, by_agent: bool },
+    WhoAmI { names: Vec<String>, more: usize, likely: Option<String>, by_agent: bool },
     /// `names`: those here, the most recently used first.
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
     NotMe { source_of_name: &'static str, name: String, nearest: Vec<String>, names: Vec<String> },

@@ -17,7 +17,9 @@ impl Error {
                 "--as NAME looks for that name in every room".into(),
             ],
             Self::NobodyAnywhere { .. } => vec![Hint::run(&["names", "--all"]).into()],
-            Self::WhoAmI { names, likely, by_agent } => who_am_i(names, likely.as_deref(), *by_agent),
+            Self::WhoAmI { names, more, likely, by_agent } => {
+                who_am_i(names, *more, likely.as_deref(), *by_agent)
+            }
             Self::NotMe { name, nearest, names, .. } => {
                 let near = nearest.iter().map(|near| Hint::again_as(near).to("if you are that").into());
                 let words: &[&str] = match name.eq_ignore_ascii_case(USER) {
@@ -196,9 +198,13 @@ fn log() -> Hint {
 }
 
 /// The command again, as one that is here. An agent is not one of them just because it has no identity.
-fn who_am_i(names: &[String], likely: Option<&str>, by_agent: bool) -> Vec<Hint> {
+fn who_am_i(names: &[String], more: usize, likely: Option<&str>, by_agent: bool) -> Vec<Hint> {
     let setup = Hint::run(&["setup"]).to("makes your mailbox with a free name, for this session or terminal");
-    let known = (names.len() > 1).then(|| format!("names here: {}", names.join(", ")).into());
+    let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let known = (names.len() > 1).then(|| format!("names here: {}{others}", names.join(", ")).into());
+    let is_person = !by_agent && likely.is_some_and(|name| name.eq_ignore_ascii_case(USER));
+    let stays =
+        is_person.then(|| Hint::run(&["setup", USER]).to("this terminal acts as user from now on").into());
     let acting = likely.map(Hint::again_as);
     // An agent types the first line: it must not take the mail of another.
     let (one, other) = match (acting, likely) {
@@ -207,7 +213,7 @@ fn who_am_i(names: &[String], likely: Option<&str>, by_agent: bool) -> Vec<Hint>
             (setup, acting.zip(name).map(|(acting, name)| acting.to(format!("only if you are {name}"))))
         }
     };
-    [one.into()].into_iter().chain(known).chain(other.map(Hint::from)).collect()
+    [one.into()].into_iter().chain(stays).chain(known).chain(other.map(Hint::from)).collect()
 }
 
 fn disk_hints(e: &fault::Error) -> Vec<Hint> {

@@ -63,10 +63,10 @@ impl Post {
     /// The mailbox this command acts as; updates its last-seen time.
     pub fn me(&self) -> Result<Me> {
         let (id, why) = self.my_id()?.ok_or_else(|| {
-            let names = self.last_used();
+            let (names, more) = self.last_used();
             let likely = names.iter().find(|name| !self.is_named(name)).cloned();
             let by_agent = self.caller.by_agent || self.caller.session.is_some();
-            Error::WhoAmI { names, likely, by_agent }
+            Error::WhoAmI { names, more, likely, by_agent }
         })?;
         self.me_as(&id, why)
     }
@@ -81,18 +81,22 @@ impl Post {
         }
     }
 
-    /// A few names of this room, the most recently used first. Only a person is `user`, and that before all others.
-    fn last_used(&self) -> Vec<String> {
-        let Ok(registry) = self.registered() else { return vec![] };
+    /// A few names of this room, the most recently used first, and the number of the others. Only a person is `user`, and that
+    /// before all others.
+    fn last_used(&self) -> (Vec<String>, usize) {
+        let Ok(registry) = self.registered() else { return (vec![], 0) };
         let seen = |entry: &&Entry| {
             let stat = self.room.root().stat(&format!("{}/seen", entry.id)).ok();
             std::cmp::Reverse(stat.map(|stat| mtime(&stat)))
         };
         let is_person = person::look(self.caller.by_agent).is_ok();
         let known = registry.entries.iter().filter(|entry| is_person || !self.is_persons(&entry.id));
-        let mut known: Vec<&Entry> = known.take(LOOKED_AT).collect();
-        known.sort_by_key(|entry| (!self.is_persons(&entry.id), seen(entry)));
-        known.iter().take(NAMED).map(|entry| entry.name.clone()).collect()
+        let known: Vec<&Entry> = known.collect();
+        let mut looked_at: Vec<&Entry> = known.iter().take(LOOKED_AT).copied().collect();
+        looked_at.sort_by_key(|entry| (!self.is_persons(&entry.id), seen(entry)));
+        let named: Vec<String> = looked_at.iter().take(NAMED).map(|entry| entry.name.clone()).collect();
+        let more = known.len() - named.len();
+        (named, more)
     }
 
     /// Whether the command names this mailbox, as a recipient for example: then nobody is advised to act as it.
@@ -164,6 +168,12 @@ impl Post {
         Ok(id.map(|id| (id, Why::Terminal)))
     }
 
+    /// The mailbox that this terminal acts as, for a remark: one that cannot be read is none.
+    pub(super) fn bound_to_terminal(&self) -> Option<MailboxId> {
+        let (terminal, seat) = self.terminal().ok().flatten()?;
+        terminal.mailbox(&self.room).ok().flatten().filter(|_| seat.is_a_persons())
+    }
+
     /// The terminal of this command, as a session in this room.
     fn terminal(&self) -> Result<Option<(Session, Seat)>> {
         if !self.caller.terminal || self.room.sessions().is_none() {
@@ -232,6 +242,6 @@ impl Post {
         let mut nearest = self.registered().map(|r| r.nearest(name)).unwrap_or_default();
         nearest.retain(|near| !self.is_named(near));
         let (source_of_name, name) = (why.as_str(), crate::message::visible::clip(name, 80));
-        Error::NotMe { source_of_name, name, nearest, names: self.last_used() }
+        Error::NotMe { source_of_name, name, nearest, names: self.last_used().0 }
     }
 }

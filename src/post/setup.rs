@@ -46,6 +46,8 @@ pub struct Setup {
     pub created: bool,
     /// What acts as this mailbox from now on: the agent session or the terminal.
     pub bound: Option<Why>,
+    /// Whom this terminal acted as until now, if that was another.
+    pub was: Option<String>,
     /// `None` if the setup succeeded, but the inbox could not be read.
     pub unread: Option<usize>,
     /// Nobody gave a name, so a free one was taken.
@@ -66,7 +68,10 @@ impl Post {
             // The owner of a workspace does not depend on the caller.
             Some(inbox) => editing.registry.entries.iter().find(|e| e.inbox == *inbox).map(|e| e.id.clone()),
             None if wanted.child => None,
-            None => self.own_id(&editing.registry, name.as_ref())?,
+            None => match self.persons_own(&editing.registry, name.as_ref()) {
+                Some(id) => Some(id),
+                None => self.own_id(&editing.registry, name.as_ref())?,
+            },
         };
         let known = own.as_ref().and_then(|id| editing.registry.by_id(id)).cloned();
         let (mut entry, chosen) = match known {
@@ -91,6 +96,8 @@ impl Post {
         }
         let old = editing.registry.by_id(&entry.id).cloned();
         let mailbox = Maildir::make(self.room.root(), &entry.id, Some(&entry.card()))?;
+        let was = self.bound_to_terminal().filter(|id| *id != entry.id);
+        let was = was.and_then(|id| Some(editing.registry.by_id(&id)?.name.clone()));
         let bound = match &self.caller.session {
             _ if wanted.child => None,
             Some(session) => self.bind_if_free(session, &mailbox)?.then_some(Why::Session),
@@ -114,7 +121,8 @@ impl Post {
         }
         // The setup succeeded, whatever the inbox contains.
         let unread = self.placed(mailbox).and_then(|mailbox| Ok(mailbox.list(Folder::Inbox, 0)?.total)).ok();
-        Ok(Setup { name: entry.name, id: entry.id, created, bound, unread, chosen })
+        let was = was.filter(|_| bound == Some(Why::Terminal));
+        Ok(Setup { name: entry.name, id: entry.id, created, bound, was, unread, chosen })
     }
 
     /// Binds a session to its mailbox, unless another living session holds it: `takeover` asks about that.
@@ -138,6 +146,16 @@ impl Post {
             self.hold(mailbox, Some(session))?;
         }
         Ok(true)
+    }
+
+    /// The mailbox of the person, who has one for all terminals: `setup user` makes a further terminal act as it.
+    fn persons_own(&self, registry: &Registry, wanted: Option<&Name>) -> Option<MailboxId> {
+        wanted.filter(|name| fold(name.as_str()) == USER && self.seems_attended())?;
+        self.caller
+            .session
+            .is_none()
+            .then(|| registry.lookup(USER).ok().flatten())?
+            .map(|entry| entry.id.clone())
     }
 
     /// The id that the caller already has. An id from the environment may not exist yet.

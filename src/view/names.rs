@@ -33,7 +33,7 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     pub fn of(place: RoomPlace, made: &'a post::Setup, prompt: Option<&'a str>) -> Self {
-        let post::Setup { name, id, created, bound, unread, chosen } = made;
+        let post::Setup { name, id, created, bound, unread, chosen, was: _ } = made;
         let (id, bound) = (id.as_str(), bound.is_some());
         Self { name, id, place, created: *created, bound, unread: *unread, prompt, chosen: *chosen }
     }

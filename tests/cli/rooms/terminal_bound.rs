@@ -69,6 +69,34 @@ fn the_last_setup_counts_and_the_same_again_changes_nothing() {
     assert!(said.ends_with("\n4\n"), "{said}");
 }
 
+/// In a new terminal `setup user` said that the name is taken, and nothing but `takeover --force` led back.
+#[test]
+fn a_further_terminal_of_the_person_acts_as_the_person() {
+    let room = TestRoom::with(&["alice"]);
+    typed(&room, "postroom setup user");
+    let lost = typed(&room, "postroom check");
+    assert!(lost.contains("postroom setup user") && lost.contains("this terminal acts as user"), "{lost}");
+    let said = typed(&room, "postroom setup user && postroom whoami && postroom send alice -m hello");
+    assert!(
+        said.contains("this terminal acts as user in this room") && said.contains("name: user\n"),
+        "{said}"
+    );
+    assert!(room.by("alice", ["check"]).succeeds().out.contains(" user: hello"), "{said}");
+    // Nobody else becomes the person by that.
+    room.run(["setup", "user"]).exits(4);
+    room.run(["setup", "user"]).env("CLAUDE_CODE_SESSION_ID", "s1").exits(4);
+}
+
+/// A person set up a mailbox for an agent by `setup NAME`, and did not see that the terminal was no longer theirs.
+#[test]
+fn a_terminal_that_changes_hands_says_whom_it_acted_as() {
+    let room = TestRoom::empty();
+    let said = typed(&room, "postroom setup user -q; postroom setup counter");
+    assert!(said.contains("it acted as user until now; postroom setup user goes back"), "{said}");
+    let said = typed(&room, "postroom setup alice -q; postroom setup bob; postroom setup bob");
+    assert_eq!(said.matches("it acted as alice until now\n").count(), 1, "{said}");
+}
+
 #[test]
 fn flags_environment_and_agents_come_first() {
     let room = TestRoom::with(&["bob"]);
