@@ -81,7 +81,10 @@ impl Verb for Agents {
         }
         staff::tell_untrusted(context, &staff);
         if staff.agents.is_empty() {
-            return Err(context.nothing("no agent is configured"));
+            return Err(context.nothing(match staff.untrusted.is_empty() {
+                true => "no agent is configured",
+                false => "no agent may be started yet",
+            }));
         }
         if missing { Err(Fail::Code(Failure::NotDone)) } else { Ok(()) }
     }

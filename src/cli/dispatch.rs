@@ -77,8 +77,8 @@ impl Verb for Dispatch {
             return unit::print(context, "dispatch", "dispatcher", &arguments);
         }
         post.adopt_new_inboxes()?;
-        let sources = staff::Settings::of(context, post, &self.only, &|| {})?;
         let staff = staff::gather(post)?;
+        let sources = staff::Settings::of(context, post, &self.only, left_out(&staff.untrusted), &|| {})?;
         tell_vacant(post, &staff);
         let settings = staff.settings.clone();
         let agents = self.chosen(context, staff)?;
@@ -230,24 +230,33 @@ impl Dispatch {
                 ));
             }
         }
-        staff::tell_untrusted(context, &staff);
-        let left_out = left_out(&staff.untrusted).pop();
         let meant = |agent: &Agent| self.only.is_empty() || self.only.contains(&agent.name);
-        let mut chosen = vec![];
+        let (mut chosen, mut without_mailbox) = (vec![], vec![]);
         for (agent, id) in staff.agents.into_iter().filter(|(agent, _)| meant(agent)) {
             match id {
                 Some(id) => chosen.push((agent, id)),
                 None => {
-                    let name = visible::line(&agent.name);
                     let make = Hint::run(&["setup", "--child", &agent.name]);
-                    context.warn(&format!("the agent `{name}` has no mailbox"), make);
+                    without_mailbox.push((
+                        format!("the agent `{}` has no mailbox", visible::line(&agent.name)),
+                        make.into(),
+                    ));
                 }
             }
         }
-        if chosen.is_empty() {
-            let how = Hint::run(&["help", "dispatch"]).to("how to configure one");
-            let hint = left_out.map_or(how.into(), |(_, command)| command);
-            return Err(Fail::unknown("no agent can be started", hint));
+        let mut faults = left_out(&staff.untrusted);
+        faults.extend(without_mailbox);
+        // If nothing can be started, the last of the reasons is the error.
+        let error = match chosen.is_empty() {
+            true => Some(faults.pop().unwrap_or_else(|| {
+                let how = Hint::run(&["help", "dispatch"]).to("how to configure one");
+                ("no agent can be started".to_owned(), how.into())
+            })),
+            false => None,
+        };
+        faults.into_iter().for_each(|(what, hint)| context.warn(&what, hint));
+        if let Some((what, hint)) = error {
+            return Err(Fail::unknown(what, hint));
         }
         Ok(chosen)
     }

@@ -61,6 +61,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     let staff = staff::gather(post)?;
     staff::tell_untrusted(context, &staff);
     left_to_themselves(post, run, &staff)?;
+    let told_out = left_out(&staff.untrusted);
     let agents = staff.agents.into_iter().filter_map(|(agent, me)| Some((agent, me?))).collect();
     let dispatcher = Dispatcher::new(post, Crew { agents, vacant: vec![], settings: staff.settings })?;
     let (stop, own) = (dispatcher.stop_handle(), dispatcher.stop_handle());
@@ -77,7 +78,7 @@ pub(super) fn follow(context: &mut Context, post: &Post, run: &str) -> Result<St
     let make_way = || drawing.borrow_mut().clear();
     let (start, gate) = (supervisor_starter(&context.root), gate_starter(&context.root));
     let background = Carrying { carrier: Carrier::following(run), start: &gate };
-    let sources = staff::Settings::of(context, post, &[], &make_way)?;
+    let sources = staff::Settings::of(context, post, &[], told_out, &make_way)?;
     dispatcher.run(&wanted, start, background, sources, |event| {
         match live.take(&event, &own) {
             Some(News::Carried(carried)) => {

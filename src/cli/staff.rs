@@ -8,7 +8,7 @@ use super::output::note;
 use super::surroundings::ThisProcess;
 use crate::dispatch::dispatcher::Sources;
 use crate::dispatch::queue::Crew;
-use crate::hint::Present;
+use crate::hint::{Hint, Present};
 use crate::mailbox::Directory;
 use crate::message::visible;
 use crate::post::Post;
@@ -45,20 +45,23 @@ pub(super) struct Settings<'a> {
     room: PathBuf,
     trees: Vec<PathBuf>,
     present: Present,
+    /// What was last said to be left out.
+    told: Vec<(String, Hint)>,
     /// Called before something is reported.
     make_way: &'a dyn Fn(),
 }
 
 impl<'a> Settings<'a> {
-    /// Those of these agents, or of all if none is named.
+    /// Those of these agents, or of all if none is named. `told`: what the person knows to be left out.
     pub(super) fn of(
         context: &Context,
         post: &Post,
         only: &[String],
+        told: Vec<(String, Hint)>,
         make_way: &'a dyn Fn(),
     ) -> Result<Self, Fail> {
         let (room, present) = (context.root.clone(), context.present());
-        Ok(Self { only: only.to_vec(), store: store()?, room, trees: post.trees(), present, make_way })
+        Ok(Self { only: only.to_vec(), store: store()?, room, trees: post.trees(), present, told, make_way })
     }
 }
 
@@ -73,10 +76,13 @@ impl Sources for Settings<'_> {
         });
         let staff = staff.map_err(|e| e.to_string())?;
         self.trees = post.trees();
-        for (what, command) in left_out(&staff.untrusted) {
+        let left_out = left_out(&staff.untrusted);
+        // The files change for other reasons too, such as a new mailbox.
+        for (what, command) in left_out.iter().filter(|left| !self.told.contains(left)) {
             (self.make_way)();
-            note(&format!("postroom: {what}: {}", visible::text(&command.line(&self.present))));
+            note(&format!("postroom: {what}\n  {}", visible::text(&command.line(&self.present))));
         }
+        self.told = left_out;
         let (mut agents, mut vacant) = (vec![], vec![]);
         for (agent, id) in staff.agents {
             match id {

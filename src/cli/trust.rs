@@ -11,8 +11,9 @@ use super::surroundings::ThisProcess;
 use super::{Verb, staff, terminal};
 use crate::hint::Hint;
 use crate::message::visible;
+use crate::name::Name;
 use crate::person;
-use crate::post::{Error, Failure};
+use crate::post::{Error, Failure, Post};
 use crate::surroundings::{project_file, whole_path};
 use crate::trust::{self, Choice, Item, Key, Look, Record, TrustState, What, plain};
 use crate::view::trust::{TrustItems, TrustRecord, TrustSaid};
@@ -69,7 +70,9 @@ impl Verb for Trust {
             }
             store.keep(&dir, &after).map_err(fail)?;
             let said = TrustSaid { revoked: Some(dir.display().to_string()), ..TrustSaid::default() };
-            return done(context, &said, "not trusted any more", &shown);
+            context.done = true;
+            context.output.receipt(&said, [format!("not trusted any more: {shown}")]);
+            return Ok(());
         }
         // Before the question: a change while the person reads is not covered.
         let items = Look::at(&dir).items().and_then(|items| choice.of(items)).map_err(fail)?;
@@ -104,7 +107,48 @@ impl Verb for Trust {
             store.keep(&dir, &after).map_err(fail)?;
         }
         let said = TrustSaid { trusted: Some(dir.display().to_string()), ..TrustSaid::default() };
-        done(context, &said, "trusted", &shown)
+        context.done = true;
+        let next = mailboxes_to_make(context, &dir, items.iter().filter(|item| !before.trusts(item)));
+        context.output.receipt(&said, [format!("trusted: {shown}")].into_iter().chain(next));
+        Ok(())
+    }
+}
+
+/// A command for each of these agents that has no mailbox: without one it gets no mail, and is not started.
+fn mailboxes_to_make<'a>(
+    context: &mut Context,
+    dir: &Path,
+    items: impl Iterator<Item = &'a Item>,
+) -> Vec<String> {
+    let agents: Vec<&str> = items.filter_map(agent_name).collect();
+    if agents.is_empty() || context.locate().is_err() {
+        return vec![];
+    }
+    let here = context.root.clone();
+    if here != dir {
+        context.here = Some(dir.to_owned());
+        if context.locate().is_err() {
+            return vec![];
+        }
+    }
+    let elsewhere = (context.root != here).then(|| context.room.clone());
+    let post = Post::open(&context.root, context.caller(), context.clock());
+    let has_mailbox = |name: &str| post.as_ref().is_ok_and(|post| post.addressee(name).is_ok());
+    let hint = |name: &str| {
+        let make = Hint::run(&["setup", "--child", name]).to("its mailbox");
+        match &elsewhere {
+            None => Some(context.hint(make)),
+            Some(room) => room.as_deref().map(|room| context.hint(make.in_room(room))),
+        }
+    };
+    agents.into_iter().filter(|name| !has_mailbox(name)).filter_map(hint).collect()
+}
+
+/// The name of an agent that has a table of its own.
+fn agent_name(item: &Item) -> Option<&str> {
+    match &item.key {
+        Key::Agent(name) => Some(name.as_str()).filter(|name| Name::parse(name).is_ok()),
+        Key::Limits | Key::Described(_) | Key::Workflow(_) => None,
     }
 }
 
@@ -209,13 +253,6 @@ fn shortened(line: &str) -> String {
         Some((path, digits)) if digits.len() == 64 => format!("{path} sha256:{}", &digits[..12]),
         _ => line.to_owned(),
     }
-}
-
-/// Reports what was done.
-fn done(context: &mut Context, said: &TrustSaid, words: &str, dir: &str) -> Result<(), Fail> {
-    context.done = true;
-    context.output.receipt(said, [format!("{words}: {dir}")]);
-    Ok(())
 }
 
 fn fail(e: trust::Error) -> Fail {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::room::TestRoom;
 use crate::support::staffed::{
-    dispatch, inbox, reason, runs, settle, shell, staffed, with_path, write_settings,
+    AT_ONCE, dispatch, inbox, reason, runs, settle, shell, staffed, with_path, write_settings,
 };
 
 /// The reason for which a message to an agent that is this line of shell is given up.
@@ -46,6 +46,8 @@ fn no_agent_and_no_mailbox() {
     settle(&room, "[agents.ghost]\npreset = \"claude\"\n");
     let told = dispatch(&room, []).exits(3);
     assert!(told.err.contains("the agent `ghost` has no mailbox\n  postroom "), "{}", told.err);
+    // It is configured, but a second error said how to configure one.
+    assert!(!told.err.contains("help dispatch"), "{}", told.err);
 }
 
 #[test]
@@ -133,6 +135,7 @@ fn what_a_repository_would_run_needs_a_word_first() {
     room.send("alice", "worker", "x");
     let told = go(&["dispatch"]).exits(3);
     assert!(told.err.contains("is left out until you have looked at it\n  postroom trust "), "{}", told.err);
+    assert_eq!(told.err.matches("postroom trust").count(), 1, "once: {}", told.err);
     assert!(go(&["agents"]).exits(1).err.contains("postroom trust"));
     go(&["trust"]).by_person().with(0);
     go(&["dispatch"]).succeeds();
@@ -162,7 +165,17 @@ fn a_watch_does_not_run_what_was_changed_under_it() {
     let mut told = String::new();
     let mut errors = std::io::BufReader::new(watch.stderr.take().unwrap());
     std::io::BufRead::read_line(&mut errors, &mut told).unwrap();
-    assert!(told.contains("is left out until you have looked at it: postroom trust "), "{told}");
+    assert!(told.ends_with("is left out until you have looked at it\n"), "{told}");
+    std::io::BufRead::read_line(&mut errors, &mut told).unwrap();
+    assert!(told.contains("\n  postroom trust "), "a line that can be pasted: {told}");
+    // Settings are read again for a new mailbox too; the same was then told again.
+    room.run(["setup", "--child", "other"]).succeeds();
+    let more =
+        format!("{}{}", shell("worker", "touch pwned", ""), shell("other", "x", "").replace(AT_ONCE, ""));
+    std::fs::write(&file, more).unwrap();
+    let mut next = String::new();
+    std::io::BufRead::read_line(&mut errors, &mut next).unwrap();
+    assert!(next.contains("the agents `other`, `worker` of "), "{next}");
     watch.kill().unwrap();
     watch.wait().unwrap();
     assert!(runs(&room).is_empty() && !project.join("pwned").exists());

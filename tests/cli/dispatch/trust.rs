@@ -163,6 +163,25 @@ fn the_table_names_every_file_that_is_installed() {
     }
 }
 
+/// It said only `trusted`, and the agent had no mailbox, so nobody could write to it and `dispatch` did not start it.
+#[test]
+fn the_way_from_trust_to_a_started_agent_was_not_told() {
+    let (room, project) = project(".");
+    write(&project.join("postroom.toml"), &shell("counter", "echo x", ""));
+    let ran = room.run(["trust", "-q"]).within(&project).by_person().with(0);
+    assert!(!ran.out.contains("setup"), "{ran:?}");
+    room.run(["trust", "--revoke"]).within(&project).by_person().with(0);
+    let ran = room.run(["trust"]).within(&project).by_person().with(0);
+    let told = ran.out.lines().map(str::trim).find(|line| line.contains("setup --child")).expect(&ran.out);
+    let command = told.split("  # ").next().unwrap().strip_prefix("postroom ").unwrap();
+    room.bare(command.split(' ')).within(&project).succeeds();
+    room.send("alice", "counter", "x");
+    with_path(&room, room.run(["dispatch"])).within(&project).succeeds();
+    room.run(["trust", "--revoke"]).within(&project).by_person().with(0);
+    let ran = room.run(["trust"]).within(&project).by_person().with(0);
+    assert!(!ran.out.contains("setup"), "it has a mailbox now: {ran:?}");
+}
+
 /// It said that it trusted a directory in which nothing would be started, and wrote no record.
 #[test]
 fn there_may_be_nothing_to_trust() {
