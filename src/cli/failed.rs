@@ -11,7 +11,10 @@ use super::shown::Shown;
 use crate::dispatch::retriable::{self, FoundRetriable, Retriable, RetriableMailboxes};
 use crate::hint::Hint;
 use crate::mailbox::Folder;
+use crate::message::envelope::Envelope;
+use crate::message::role::BOUNCE;
 use crate::message::{file_name, visible};
+use crate::name::MailboxId;
 use crate::post::line::counted;
 use crate::post::{DeadLetter, Me, Post};
 use crate::view::claim as view;
@@ -105,6 +108,31 @@ pub(super) fn not_found(e: retriable::Error, verb: &str) -> Fail {
     Fail::Told(code, what, hints)
 }
 
+/// The command that makes the message unread again of which a bounce reports that it was given up. `None` for any other
+/// message, and if that was done already.
+pub(super) fn retry_of(post: &Post, id: &MailboxId, bounce: &Envelope) -> Option<Hint> {
+    let given_up = bounce.reply_to.as_ref().filter(|_| bounce.extra(BOUNCE).is_some())?;
+    let mut mailboxes = RetriableMailboxes::of(post, Some(post.other(id).ok()?), true).ok()?;
+    let (_, found) = mailboxes.find(post, given_up.as_str()).ok()?;
+    Some(retry_hint(&found.name))
+}
+
+fn retry_hint(file: &str) -> Hint {
+    Hint::run(&["failed", "retry", &called(file)]).to("makes it unread again").into()
+}
+
+/// Tells a person how one of these is tried again.
+fn tell_retry<'a>(context: &mut Context, mut all: impl Iterator<Item = &'a Retriable>) {
+    let first = |one: &Retriable| {
+        let letters = one.letters.iter().map(|letter| &letter.name);
+        letters.chain(one.parked.iter().map(|parked| &parked.file)).next().cloned()
+    };
+    if let Some(file) = all.find_map(first) {
+        let hint = context.hint(retry_hint(&file));
+        context.output.remark(&hint);
+    }
+}
+
 fn show_one(context: &mut Context, id: &str, agent: Option<&str>) -> Result<(), Fail> {
     let (post, mut mailboxes) = mailboxes(context, agent)?;
     let found = mailboxes.find(post, id).map_err(|e| not_found(e, "show"))?;
@@ -139,6 +167,7 @@ fn list(context: &mut Context, post: &Post, me: Me) -> Result<(), Fail> {
         show_all(context, post, &all, None)?;
     }
     if !all.is_empty() {
+        tell_retry(context, [&all].into_iter());
         return Ok(());
     }
     let fail = context.nothing(&format!("no dead letters of {}", all.me.shown()));
@@ -171,6 +200,7 @@ fn list_all(context: &mut Context, post: &Post) -> Result<(), Fail> {
         for all in &found {
             show_all(context, post, all, Some(all.me.shown()))?;
         }
+        tell_retry(context, found.iter());
     }
     match (failed, found.is_empty()) {
         (Some(e), _) => Err(e.into()),

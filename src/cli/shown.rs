@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::approve;
 use super::context::Context;
 use super::output::note;
+use super::{approve, failed};
 use crate::hint::Hint;
 use crate::mailbox::attachments::FoundFile;
 use crate::mailbox::reading::Unreadable;
@@ -59,7 +59,10 @@ impl Shown {
             None if is_gate(envelope) && post.is_persons(id) => {
                 Some(("to answer", context.hint(approve::command(&short))))
             }
-            None => Some(("to answer", context.hint(Hint::run(&["reply", &short])))),
+            None => Some(match failed::retry_of(post, id, envelope) {
+                Some(retry) => ("to try again", context.hint(retry)),
+                None => ("to answer", context.hint(Hint::run(&["reply", &short]))),
+            }),
         };
         let sender = &post.sender_shown(envelope);
         let attachments: Vec<String> = opened.files.iter().map(FoundFile::line).collect();

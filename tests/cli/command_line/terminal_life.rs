@@ -185,7 +185,9 @@ fn lines_fit_a_narrow_terminal() {
             "search needle".to_owned(),
             "stats".to_owned(),
         ] {
-            for line in on_terminal(&room, width, &arguments, &[]).lines() {
+            let shown = on_terminal(&room, width, &arguments, &[]);
+            // A command stays one line, so that it can be copied.
+            for line in shown.lines().filter(|line| !line.starts_with("postroom ")) {
                 assert!(
                     columns(line) <= width as usize,
                     "{arguments} at {width}: {} in {line:?}",

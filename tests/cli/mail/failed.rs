@@ -35,6 +35,26 @@ fn what_is_given_up_is_a_dead_letter() {
     }
 }
 
+/// The bounce said `to answer: postroom reply …`, and nothing named the command that helps.
+#[test]
+fn a_person_was_not_told_how_a_failed_message_is_tried_again() {
+    if !lent("a_person_was_not_told_how_a_failed_message_is_tried_again") {
+        return;
+    }
+    let room = TestRoom::with(&["alice", "bob"]);
+    let id = given_up(&room, "job", "no such file");
+    let retry = format!("postroom --as alice failed retry {id}  # makes it unread again\n");
+    let listed = on_terminal(&room, 200, "--as alice failed list --all", &PLAIN);
+    assert!(listed.ends_with(&retry), "{listed}");
+    let read = on_terminal(&room, 200, "--as alice read", &PLAIN);
+    assert!(read.contains(&format!("to try again: {retry}")) && !read.contains("to answer"), "{read}");
+    room.by("alice", ["failed", "retry", &id]).succeeds();
+    let bounce = room.files("alice", "archive").pop().unwrap();
+    let bounce = bounce.split('-').nth(1).unwrap().to_owned();
+    let read = on_terminal(&room, 200, &format!("--as alice read {bounce}"), &PLAIN);
+    assert!(read.contains("to answer: "), "it was done already: {read}");
+}
+
 #[test]
 fn the_dead_letters_of_the_whole_room_are_listed() {
     let room = TestRoom::with(&["alice", "bob", "carol"]);
