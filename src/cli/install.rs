@@ -8,6 +8,7 @@ use rustix::io::Errno;
 
 use super::context::Context;
 use super::fail::Fail;
+use super::output::note;
 use super::scene::Scene;
 use super::spawn::known;
 use super::surroundings::ThisProcess;
@@ -151,9 +152,14 @@ impl Verb for Install {
             context.must_not_be_in_session("install")?;
         }
         match &self.program {
-            Some(word) => self.one(context, program(word)?, project),
-            None => self.chosen(context, project),
+            Some(word) => self.one(context, program(word)?, project)?,
+            None => self.chosen(context, project)?,
         }
+        // Sessions with a standing name need no other.
+        if context.done && self.name.is_none() {
+            context.output.remark("in a new session, tell the agent: set up your mailbox as alice");
+        }
+        Ok(())
     }
 }
 
@@ -177,14 +183,20 @@ impl Install {
             }
         }
         context.output.flush().map_err(Fail::Output)?;
-        let wanted: Vec<_> = found
-            .iter()
-            .filter(|(_, shown)| terminal::agrees(&format!("Install for {shown}?")))
-            .map(|(spec, _)| *spec)
-            .collect();
-        if wanted.is_empty() {
+        let ask = |shown: &str| terminal::answers(&format!("Install for {shown}?"));
+        let answers: Option<Vec<bool>> = found.iter().map(|(_, shown)| ask(shown)).collect();
+        let Some(answers) = answers else {
             let hint = found.iter().map(|(spec, _)| Hint::from(Hint::run(&["install", spec.word]))).collect();
             return Err(Fail::Told(Failure::Usage, "name the program to install for".to_owned(), hint));
+        };
+        let wanted: Vec<_> = found
+            .iter()
+            .zip(answers)
+            .filter(|(_, is_wanted)| *is_wanted)
+            .map(|((spec, _), _)| *spec)
+            .collect();
+        if wanted.is_empty() {
+            note("postroom: nothing was installed");
         }
         wanted.into_iter().try_for_each(|spec| self.one(context, spec, project.clone()))
     }

@@ -12,6 +12,7 @@ use crate::agents::ledger::{self, Ledger};
 use crate::agents::probe::Trust;
 use crate::agents::programs::Program;
 use crate::agents::verify::Report;
+use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::Failure;
 use crate::surroundings::state;
@@ -58,7 +59,7 @@ pub(super) fn look(
         if context.output.json {
             list.push(looked.view());
         } else {
-            looked.lines().iter().for_each(|line| context.output.line(line));
+            looked.lines(context).iter().for_each(|line| context.output.line(line));
         }
     }
     if context.output.json {
@@ -105,12 +106,27 @@ impl Looked {
         view::CheckedProgram::of(program, scope, self.whole, version, files, &self.report)
     }
 
-    fn lines(&self) -> Vec<String> {
+    /// What a program without skill and hooks needs. One that is not here needs nothing.
+    fn missing(&self, context: &Context) -> Vec<String> {
+        let (spec, version) = (self.scene.spec, self.scene.version_shown());
+        if self.scene.file.is_none() {
+            return vec![format!("{}: {version}", spec.title)];
+        }
+        let is_project = self.scene.site.project.is_some();
+        let scope = if is_project { "this project" } else { "your user" };
+        let words = ["install", spec.word, "--project"];
+        let install = context.hint(Hint::run(&words[..if is_project { 3 } else { 2 }]));
+        let line = format!("{} {version}: skill and hooks are not installed for {scope}", spec.title);
+        vec![line, format!("  {install}")]
+    }
+
+    fn lines(&self, context: &Context) -> Vec<String> {
+        if self.whole == FileState::Missing {
+            return self.missing(context);
+        }
         let (spec, state, version) = (self.scene.spec, self.whole.as_str(), self.scene.version_shown());
         let mut lines = vec![format!("{} {} {state} ({version})", spec.word, self.scene.scope())];
-        if self.whole != FileState::Missing {
-            lines.extend(self.scene.lines(&self.report).iter().map(|line| format!("  {line}")));
-        }
+        lines.extend(self.scene.lines(&self.report).iter().map(|line| format!("  {line}")));
         let odd =
             |file: &&InstalledFile| self.whole == FileState::Drifted && file.state != FileState::Current;
         for InstalledFile { piece, word, .. } in self.files.iter().filter(odd) {

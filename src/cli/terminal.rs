@@ -12,7 +12,13 @@ pub(super) fn typed(name: &str) -> bool {
 
 /// Whether the person answers yes.
 pub(super) fn agrees(question: &str) -> bool {
-    answer(&format!("{question} [y/N] ")).is_some_and(|word| matches!(word.as_str(), "y" | "Y" | "yes"))
+    answers(question) == Some(true)
+}
+
+/// What the person answers. `None` if there is no terminal to ask.
+pub(super) fn answers(question: &str) -> Option<bool> {
+    let word = answer(&format!("{question} [y/N] "))?;
+    Some(matches!(word.as_str(), "y" | "Y" | "yes"))
 }
 
 /// The line typed after a prompt. `None` if there is no terminal to ask.
