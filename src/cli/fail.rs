@@ -12,6 +12,7 @@ use super::{FirstWord, guessed, verbs};
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{self, Failure};
+use crate::room;
 use crate::staff;
 use crate::surroundings::{self, sandbox_hint};
 use crate::view::answer::{Error, Wrong};
@@ -112,6 +113,9 @@ pub(super) fn finish(result: Result<(), Fail>, context: &mut Context) -> ExitCod
             if let post::Error::UnknownName { name, .. } = &e {
                 hints.extend(super::rooms::known_elsewhere(context, name).map(Hint::from));
             }
+            if let post::Error::Room(room::Error::NoRoom { .. }) = &e {
+                hints.extend(super::rooms::others(context));
+            }
             say(e.code(), &e.to_string(), &lines(context, hints), json)
         }
     }
@@ -153,10 +157,21 @@ pub(super) fn from_clap(e: &clap::Error, verb: &str, arguments: &[OsString], jso
         Some((command, name)) if is_bare => sub_verbs(command, name),
         _ => said.trim_start_matches("error: ").to_owned(),
     };
+    let is_missing = e.kind() == ErrorKind::MissingRequiredArgument;
+    let list = named.as_ref().filter(|_| is_missing).and_then(|(_, name)| candidates(name));
     let help = named.map_or_else(|| "postroom".to_owned(), |(_, name)| name);
     let help = help.replacen("postroom", "postroom help", 1);
-    let hints: Vec<String> = meant.into_iter().chain([help]).collect();
+    let hints: Vec<String> = list.map(str::to_owned).into_iter().chain(meant).chain([help]).collect();
     say(Failure::Usage, &said, &hints, json)
+}
+
+/// The command that lists what the missing argument of another one may be.
+fn candidates(name: &str) -> Option<&'static str> {
+    match name {
+        "postroom workflow show" => Some("postroom workflow list  # with the newest runs"),
+        "postroom uninstall" => Some("postroom install --check  # what is installed"),
+        _ => None,
+    }
 }
 
 /// The sentence about a verb that stands without one of its own verbs.

@@ -16,7 +16,7 @@ use crate::name::RoomName;
 use crate::post::{Caller, Error, Failure, Names, Post};
 use crate::repository::Repository;
 use crate::room;
-use crate::rooms::{Link, Relinked, Rooms};
+use crate::rooms::{Link, MAIN, Relinked, Rooms};
 use crate::surroundings;
 use crate::view::rooms as view;
 
@@ -90,6 +90,19 @@ impl Listed {
 fn counted(post: &Post) -> Result<(usize, usize), Fail> {
     let unread = post.names(&Names::default())?.iter().filter_map(|listed| listed.unread).map(|u| u.0).sum();
     Ok((unread, Runs::open(post.room())?.count_alive()?))
+}
+
+/// The rooms that the person may have meant, if a command outside of every repository found no room.
+pub(super) fn others(context: &Context) -> Vec<Hint> {
+    if context.is_room_named() || context.room.as_deref() != Some(MAIN) {
+        return vec![];
+    }
+    let names =
+        surroundings::rooms(&ThisProcess).ok().and_then(|rooms| rooms.names().ok()).unwrap_or_default();
+    let Some(first) = names.first() else { return vec![] };
+    let all: Vec<&str> = names.iter().map(RoomName::as_str).collect();
+    let look = Hint::run(&["names"]).in_room(first.as_str()).to("who is in that one");
+    vec![format!("your rooms: {}", all.join(", ")).into(), look.into()]
 }
 
 /// The other room that knows a name, if there is exactly one.

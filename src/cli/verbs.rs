@@ -113,6 +113,10 @@ pub(super) const VERBS: &[Entry] = &[
     rare::<super::notify::TellPerson>("tell-person", Group::Hidden),
 ];
 
+/// What commands that a guess leads to show.
+const MEANINGS: &[(&str, &str)] =
+    &[("check", "unread mail"), ("names", "who is here"), ("status", "the room")];
+
 /// Words that people try first, and the commands that do it. Where a command needs a name or a text, its help stands here:
 /// a line with `NAME` or `TEXT` would be run as it is.
 const GUESSES: &[(&[&str], &[&str])] = &[
@@ -148,6 +152,12 @@ const GUESSES: &[(&[&str], &[&str])] = &[
     (&["compose", "verify", "shell-init"], &["help tools"]),
 ];
 
+/// What a command shows, where its name alone does not say it.
+fn meaning(command: &str) -> Option<&'static str> {
+    let (_, meaning) = MEANINGS.iter().find(|(known, _)| *known == command)?;
+    Some(meaning)
+}
+
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     VERBS.iter().find(|e| e.name == name)
 }
@@ -182,7 +192,9 @@ pub(super) fn nearest(name: &str, rest: Option<&[OsString]>) -> Vec<Hint> {
         .collect();
     near.sort_by_key(|(distance, e)| (*distance, e.name));
     let guessed = guessed.map(|(_, commands)| *commands).unwrap_or_default().iter();
-    let guessed = guessed.map(|command| Hint::run(&command.split(' ').collect::<Vec<_>>()));
+    let guessed = guessed.map(|command| {
+        Hint::run(&command.split(' ').collect::<Vec<_>>()).to(meaning(command).unwrap_or_default())
+    });
     let fits = |e: &Entry| rest.is_none_or(|rest| (e.command)().try_get_matches_from(rest).is_ok());
     let near = near.into_iter().map(|(_, e)| match fits(e) {
         true => Hint::again_instead(name, e.name),
@@ -202,10 +214,14 @@ pub(super) fn tree() -> Command {
 
 /// The text of `postroom --help`: one screen of 24 lines, with the command above it and the next prompt below it.
 pub(super) fn overview() -> String {
+    // A build may lack some of them.
+    let others: Vec<&str> =
+        ["tui", "web", "log", "trust"].into_iter().filter(|name| find(name).is_some()).collect();
     format!(
         "Mail for coding agents, on plain files. Begin with: postroom claude\n{}\
-         postroom help COMMAND explains one; postroom help all shows the others.\n",
-        lines(|entry| entry.is_common)
+         postroom help COMMAND explains one; help all shows more: {}.\n",
+        lines(|entry| entry.is_common),
+        others.join(", ")
     )
 }
 

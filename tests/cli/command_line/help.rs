@@ -39,7 +39,7 @@ fn the_overview_is_the_contract() {
     Look    status     Show what runs, what waits and for what, and what needs you
             trace      Show where a message is and what happened to it
             doctor     Check every rule of the format on this room; --fix repairs
-    postroom help COMMAND explains one; postroom help all shows the others.
+    postroom help COMMAND explains one; help all shows more: tui, web, log, trust.
     "#);
     insta::assert_snapshot!(room.bare(["help", "all"]).succeeds().out, @r#"
     Usage: postroom COMMAND [ARGUMENTS]

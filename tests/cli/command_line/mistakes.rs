@@ -35,6 +35,23 @@ fn a_mistyped_verb_is_told_what_may_have_been_meant() {
     assert!(!room.bare(["mbb"]).exits(2).err.contains("postroom mb"), "what is hidden is not advertised");
 }
 
+/// Three commands came without a word about what they show, and `show` named no runs.
+#[test]
+fn a_hint_did_not_say_what_its_command_shows() {
+    let room = TestRoom::empty();
+    for guess in ["inbox", "list", "ls", "mail"] {
+        let told = room.bare([guess]).exits(2).err;
+        assert!(
+            told.contains(" check  # unread mail\n") && told.contains(" names  # who is here\n"),
+            "{told}"
+        );
+    }
+    let told = room.bare(["workflow", "show"]).exits(2).err;
+    assert!(told.contains("\n  postroom workflow list  # "), "{told}");
+    let told = room.bare(["uninstall"]).exits(2).err;
+    assert!(told.contains("\n  postroom install --check  # "), "{told}");
+}
+
 #[test]
 fn an_obvious_guess_leads_to_the_right_verb() {
     let room = TestRoom::empty();

@@ -116,6 +116,19 @@ fn limits_with_a_mistake_are_refused_with_their_place() {
     std::fs::remove_file(room.root().join("postroom.toml")).unwrap();
 }
 
+/// Outside a repository only `setup` was named, which makes one more room.
+#[test]
+fn the_rooms_that_are_there_were_not_named() {
+    let room = TestRoom::empty();
+    let postroom = |words: &[&str]| room.bare(words.iter().copied()).within(&room.around());
+    assert!(!postroom(&["check"]).exits(3).err.contains("your rooms"), "there is none");
+    postroom(&["--room", "repo", "setup", "bob"]).succeeds();
+    let ran = postroom(&["check"]).exits(3);
+    let wanted = "\n  your rooms: repo\n  postroom --room repo names  # who is in that one\n";
+    assert!(ran.err.ends_with(wanted), "{}", ran.err);
+    assert!(!postroom(&["--room", "other", "check"]).exits(3).err.contains("your rooms"), "a room was named");
+}
+
 #[test]
 fn a_room_that_is_not_there_is_told_and_not_made() {
     let room = TestRoom::empty();
