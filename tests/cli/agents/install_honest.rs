@@ -3,6 +3,7 @@
 
 use crate::agents::install::{home, picture, postroom, read, settled, write};
 use crate::agents::install_again::times;
+use crate::command_line::terminal::lent;
 use crate::support::picture::tree;
 use crate::support::room::{Run, TestRoom};
 use crate::support::staffed::program;
@@ -110,6 +111,23 @@ fn a_check_is_about_what_is_installed() {
     assert!(ran.out.starts_with(wanted) && ran.out.ends_with(" install gemini\n"), "{}", ran.out);
     write(&room, ".claude/skills/mailbox/SKILL.md", "mine");
     postroom(&room, ["install", "--check"]).exits(1);
+}
+
+/// It ended with the files that it wrote.
+#[test]
+fn what_comes_after_an_installation_was_not_told() {
+    if !lent("what_comes_after_an_installation_was_not_told") {
+        return;
+    }
+    let room = settled();
+    let path = format!("{}:/usr/bin:/bin", room.around().join("bin").display());
+    let own = env!("CARGO_BIN_EXE_postroom");
+    let line = format!("script -qec \"'{own}' install gemini $MORE\" /dev/null");
+    let shown = |more: &str| room.bash(&line).env("PATH", &path).env("MORE", more).ends().out;
+    let next = "tell the agent: set up your mailbox as alice";
+    assert!(!shown("--dry-run").contains(next), "nothing was installed");
+    let told = shown("");
+    assert!(told.contains(next), "{told}");
 }
 
 #[test]

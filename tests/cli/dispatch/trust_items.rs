@@ -173,7 +173,7 @@ fn an_earlier_version_stays_trusted_unless_only_this_one_is() {
 fn trust_shows_what_would_run_and_then_what_changed() {
     let more = "cwd = \"sub\"\naccess = \"full\"\nenv = [\"TOKEN\"]\nsession = true";
     let (room, project) =
-        project(&["one", "codex"], &(presets(&[("codex", more)]) + &two("echo 1", "echo 2")));
+        project(&["one", "other", "codex"], &(presets(&[("codex", more)]) + &two("echo 1", "echo 2")));
     write(&project.join("sub/AGENTS.md"), "be good");
     let flow = "steps:\n  a: {agent: one, prompt: x, gate: {command: [make, 'all of it']}}\n";
     write(&project.join(".postroom/workflows/build.yaml"), flow);

@@ -120,7 +120,7 @@ fn limits_with_a_mistake_are_refused_with_their_place() {
 #[test]
 fn the_rooms_that_are_there_were_not_named() {
     let room = TestRoom::empty();
-    let postroom = |words: &[&str]| room.bare(words.iter().copied()).within(&room.around());
+    let postroom = |words: &[&str]| room.bare(words.iter().copied()).within(room.around());
     assert!(!postroom(&["check"]).exits(3).err.contains("your rooms"), "there is none");
     postroom(&["--room", "repo", "setup", "bob"]).succeeds();
     let ran = postroom(&["check"]).exits(3);
