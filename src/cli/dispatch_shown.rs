@@ -80,10 +80,10 @@ pub(super) fn tell(context: &mut Context, event: &Event<'_, Carried>) {
             note(&format!("postroom: {}: {}", visible::line(agent), visible::line(why)))
         }
         Event::Delayed { delay } => note(&format!("postroom: {}", said(delay))),
-        Event::Reread { agents } => {
+        Event::Reread { agents, changed: true } => {
             context.output.line(&format!("settings read again: {}", counted(*agents, "agent")))
         }
-        Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } => {}
+        Event::Background { .. } | Event::Nothing { .. } | Event::Going { .. } | Event::Reread { .. } => {}
     }
 }
 

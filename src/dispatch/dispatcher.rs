@@ -187,7 +187,11 @@ impl<'a> Dispatcher<'a> {
         });
         match read {
             Ok(crew) => {
-                tell(Event::Reread { agents: crew.agents.len() });
+                let changed = {
+                    let queue = self.queue.borrow();
+                    queue.agents != crew.agents || queue.settings != crew.settings
+                };
+                tell(Event::Reread { agents: crew.agents.len(), changed });
                 let queue = Queue::new(PostOf::Newer(post), crew);
                 *self.inboxes.lock().unwrap_or_else(PoisonError::into_inner) = queue.directories();
                 shift.take_settings(queue.settings.parallel);

@@ -62,6 +62,8 @@ pub enum Event<'a, N> {
     /// The settings changed, and were read again.
     Reread {
         agents: usize,
+        /// Whether agents or limits differ; the files may have changed for another reason.
+        changed: bool,
     },
     /// A supervisor that ended without a run: another process was faster, or it could not be started.
     Nothing {

@@ -31,7 +31,7 @@ use crate::settings::agents::{AgentSettings, DispatchSettings};
 pub(super) const LEASE: Duration = Duration::from_secs(60);
 
 /// An agent that can be started.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Agent {
     pub name: String,
     pub settings: Arc<AgentSettings>,

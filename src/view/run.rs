@@ -307,7 +307,7 @@ impl<'a> Dispatch<'a> {
                 until: delay.until.map(|until| until.to_string()),
                 messages: Some(delay.messages),
             },
-            Event::Reread { agents } => Happened::Reread { agents },
+            Event::Reread { agents, .. } => Happened::Reread { agents },
             Event::Background { news } => return Some(Self::carried(news)),
             Event::Ended { run } => {
                 return Some(Self::Ended(Box::new(Ended { run: run.into(), event: EndedWord::Ended })));

@@ -177,7 +177,8 @@ fn a_watch_does_not_run_what_was_changed_under_it() {
     std::io::BufRead::read_line(&mut errors, &mut next).unwrap();
     assert!(next.contains("the agents `other`, `worker` of "), "{next}");
     watch.kill().unwrap();
-    watch.wait().unwrap();
+    let said = String::from_utf8(watch.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(said.matches("settings read again").count(), 1, "only the first took an agent away: {said}");
     assert!(runs(&room).is_empty() && !project.join("pwned").exists());
     assert_eq!(room.files("worker", "inbox").len(), 1);
 }
