@@ -81,6 +81,8 @@ struct Shown {
     /// `None`: its mailbox cannot be read.
     unread: Option<usize>,
     oldest: Option<Time>,
+    /// The colour of the age of its oldest unread message.
+    late: &'static str,
     cost: String,
     last: Option<runs::Row>,
     is_paused: bool,
@@ -176,7 +178,12 @@ fn trust(dir: &str) -> String {
 
 impl Shown {
     fn of(card: &Card, now: Timestamp) -> Self {
-        let words = CardWords::of(card, now);
+        let late = late(card.oldest, now);
+        let mut words = CardWords::of(card, now);
+        if !late.is_empty() && words.class.is_empty() {
+            words.class = "stuck";
+            words.kind = if words.kind.is_empty() { "warn" } else { words.kind };
+        }
         let program = match &card.kind {
             CardKind::Agent { preset, .. } => preset.clone(),
             CardKind::AgentWithoutProgram => "no program".to_owned(),
@@ -200,10 +207,20 @@ impl Shown {
             queue: card.queue,
             unread: card.unread,
             oldest: card.oldest.map(|oldest| Time::new(oldest, now)),
+            late,
             cost: if card.cost > 0.0 { format!("${:.2}", card.cost) } else { String::new() },
             last: card.last.as_ref().map(|run| runs::Row::of(run, String::new(), now)),
             is_paused: matches!(card.state, CardState::Paused { .. }),
         }
+    }
+}
+
+/// How loudly a card says that its mail waits: after an hour, and after a working day.
+fn late(oldest: Option<Timestamp>, now: Timestamp) -> &'static str {
+    match oldest.map(|oldest| now.since(oldest).as_secs()) {
+        None | Some(0..3600) => "",
+        Some(3600..28_800) => "warn",
+        Some(_) => "bad",
     }
 }
 
@@ -269,6 +286,14 @@ impl CardWords {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn mail_that_waits_long_is_coloured() {
+        let now = Timestamp::from_parts(100_000, 0);
+        let waits = |seconds: i64| late(Some(Timestamp::from_parts(100_000 - seconds, 0)), now);
+        assert_eq!([waits(3599), waits(3600), waits(28_799), waits(28_800)], ["", "warn", "warn", "bad"]);
+        assert_eq!(late(None, now), "");
+    }
 
     /// The page printed `postroom trust /srv/my work`, which names two directories.
     #[test]
