@@ -65,7 +65,11 @@ pub(super) fn graph(definition: &Definition, statuses: &[&str], agents: &[String
             let (to_x, to_y) = (x, y + BOX.1 / 2);
             let middle = (from_x + to_x) / 2;
             out(format_args!(
-                "<path class=\"need\" d=\"M{from_x} {from_y}C{middle} {from_y} {middle} {to_y} {to_x} {to_y}\"/>"
+                "<path class=\"need\" d=\"M{from_x} {from_y}C{middle} {from_y} {middle} {to_y} {to_x} {to_y}\
+                 M{tip} {}L{to_x} {to_y}L{tip} {}\"/>",
+                to_y - 5,
+                to_y + 5,
+                tip = to_x - 8,
             ));
         }
         if let OnFailure::Step { step: handler, .. } = step.on_failure {

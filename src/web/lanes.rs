@@ -11,7 +11,7 @@ use crate::post::{Branch, Node, Post};
 use crate::span;
 
 const LEFT: usize = 90;
-const LANE: usize = 190;
+const LANE: usize = 240;
 const TOP: usize = 46;
 const STEP: usize = 44;
 
@@ -47,7 +47,7 @@ pub(super) fn draw(post: &Post, room: &str, thread: &[Branch], here: &str) -> La
          aria-label=\"The thread: who wrote to whom, and when\">"
     ));
     for lane in &lanes {
-        let (at, name) = (x(lane), escaped(&visible::clip(post.name_of(lane), 22)));
+        let (at, name) = (x(lane), escaped(&visible::clip(post.name_of(lane), 26)));
         out(format_args!(
             "<text x=\"{at}\" y=\"24\" text-anchor=\"middle\" class=\"lane\">{name}</text>\
              <line x1=\"{at}\" y1=\"34\" x2=\"{at}\" y2=\"{height}\" class=\"lane\"/>"
@@ -88,7 +88,7 @@ pub(super) fn draw(post: &Post, room: &str, thread: &[Branch], here: &str) -> La
             ));
         }
         let first = node.to.first().map_or(from, |to| x(to));
-        let (middle, subject) = ((from + first) / 2, escaped(&visible::clip(&node.subject, 26)));
+        let (middle, subject) = ((from + first) / 2, escaped(&visible::clip(&node.subject, 30)));
         out(format_args!("<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{subject}</text></a>", y - 8));
     }
     svg.push_str("</svg>");

@@ -28,7 +28,10 @@ const WINDOWS: [(&str, &str, u64); 4] = [
 const NODES: usize = 40;
 
 /// A longer name would leave the picture.
-const LABEL: usize = 14;
+const LABEL: usize = 16;
+
+/// How long the head of an arrow is.
+const TIP: f64 = 14.0;
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 640.0;
@@ -59,6 +62,8 @@ struct Drawn {
     from: String,
     to: String,
     path: String,
+    /// The head of the arrow, which touches the circle.
+    tip: String,
     width: f64,
     kind: &'static str,
     title: String,
@@ -101,9 +106,10 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         let angle = TAU * at as f64 / ids.len() as f64 - TAU / 4.0;
         Some((angle, WIDTH / 2.0 + 330.0 * angle.cos(), HEIGHT / 2.0 + 240.0 * angle.sin()))
     };
+    let radius = |id: &str| 9.0 + 15.0 * (traffic[id] as f64 / most).sqrt();
     let nodes = ids.iter().filter_map(|id| {
         let (angle, x, y) = place(id)?;
-        let r = 9.0 + 15.0 * (traffic[*id] as f64 / most).sqrt();
+        let r = radius(id);
         let anchor = match angle.cos() {
             cos if cos > 0.25 => "start",
             cos if cos < -0.25 => "end",
@@ -124,19 +130,29 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
     let busiest = edges.iter().map(|edge| edge.messages).max().unwrap_or(1) as f64;
     let drawn = edges.iter().filter_map(|edge| {
         let ((_, x1, y1), (_, x2, y2)) = (place(&edge.from)?, place(&edge.to)?);
-        let path = match edge.from == edge.to {
-            true => format!("M{x1:.0} {y1:.0}c-60 -70 60 -70 0 0"),
+        let (curve, cx, cy) = match edge.from == edge.to {
+            true => (format!("C{:.0} {:.0}", x1 - 60.0, y1 - 70.0), x1 + 60.0, y1 - 70.0),
             // Bent a little to the right, so that the way back is another line.
             false => {
                 let (mx, my) = ((x1 + x2) / 2.0 + (y2 - y1) * 0.12, (y1 + y2) / 2.0 - (x2 - x1) * 0.12);
                 let (cx, cy) = (mx * 0.8 + WIDTH * 0.1, my * 0.8 + HEIGHT * 0.1);
-                format!("M{x1:.0} {y1:.0}Q{cx:.0} {cy:.0} {x2:.0} {y2:.0}")
+                ("Q".to_owned(), cx, cy)
             }
         };
+        // The line ends where the head of its arrow begins.
+        let away = (cx - x2).hypot(cy - y2).max(1.0);
+        let (ux, uy) = ((cx - x2) / away, (cy - y2) / away);
+        let at = |far: f64, aside: f64| {
+            format!("{:.1} {:.1}", x2 + ux * far - uy * aside, y2 + uy * far + ux * aside)
+        };
+        let near = radius(&edge.to);
+        let path = format!("M{x1:.0} {y1:.0}{curve} {cx:.0} {cy:.0} {}", at(near + TIP - 1.0, 0.0));
+        let tip = format!("M{}L{}L{}z", at(near, 0.0), at(near + TIP, TIP * 0.6), at(near + TIP, TIP * -0.6));
         Some(Drawn {
             from: places.members(post, &edge.from),
             to: places.members(post, &edge.to),
             path,
+            tip,
             width: 1.5 + 8.0 * (edge.messages as f64 / busiest).sqrt(),
             kind: kind(edge, now),
             title: format!(
