@@ -62,7 +62,7 @@ struct Cost {
     agent: String,
     runs: usize,
     failed: usize,
-    tokens: u64,
+    tokens: String,
     dollars: f64,
 }
 
@@ -190,8 +190,8 @@ fn charts(span: Duration, all: &Figures, spending: &[AgentSpending]) -> Vec<(&'s
     vec![
         ("Messages", charts::draw(span, &messages, Unit::Count, &plain)),
         ("Queue", charts::draw(span, &queue, Unit::Count, &plain)),
-        ("Time until somebody took it", charts::draw(span, &waited, Unit::Seconds, &time)),
-        ("Time of work", charts::draw(span, &worked, Unit::Seconds, &time)),
+        ("Waiting time", charts::draw(span, &waited, Unit::Seconds, &time)),
+        ("Working time", charts::draw(span, &worked, Unit::Seconds, &time)),
         ("Cost by agent", charts::draw(span, &cost, Unit::Amount, &|value| format!("${value:.2}"))),
         ("Tokens by agent", charts::draw(span, &tokens, Unit::Count, &large)),
     ]
@@ -280,7 +280,7 @@ fn costs(spending: &[AgentSpending]) -> Vec<Cost> {
             agent: visible::line(&agent.agent),
             runs: agent.total.runs,
             failed: agent.total.failed,
-            tokens: agent.total.tokens.input.saturating_add(agent.total.tokens.output),
+            tokens: large(agent.total.tokens.input.saturating_add(agent.total.tokens.output) as f64),
             dollars: agent.total.cost,
         })
         .collect();
