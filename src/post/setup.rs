@@ -149,6 +149,7 @@ impl Post {
     }
 
     /// The mailbox of the person, who has one for all terminals: `setup user` makes a further terminal act as it.
+    /// Two entries with that name are none here, and the setup is refused as for any taken name.
     fn persons_own(&self, registry: &Registry, wanted: Option<&Name>) -> Option<MailboxId> {
         wanted.filter(|name| fold(name.as_str()) == USER && self.seems_attended())?;
         self.caller

@@ -77,7 +77,7 @@ pub(super) async fn open(context: &Context, member: &Member, version: &str) -> R
     Ok(Office { stream, names, consumer, promise })
 }
 
-/// The stream, made if it is missing. Adds what is set otherwise than was asked for: somebody else made it, or an old server does not
+/// The stream, made if it is missing. Adds which settings differ from those asked for: somebody else made it, or an old server does not
 /// know the setting.
 async fn own(context: &Context, config: Config, other_settings: &mut Vec<String>) -> Result<Stream> {
     let name = config.name.clone();
