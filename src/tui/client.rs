@@ -208,7 +208,8 @@ impl Client {
             }
             Effect::Enter(room) => self.enter(&room)?,
             Effect::Redraw => self.screen.forget(),
-            Effect::Suspend if signals::is_alone() => {
+            // A shell that could wake it would have given it a group of its own.
+            Effect::Suspend if crate::os::is_with_session_leader() => {
                 self.state.complain("there is no shell to go back to; q ends");
             }
             Effect::Suspend => {

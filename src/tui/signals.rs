@@ -56,12 +56,6 @@ impl Signals {
     }
 }
 
-/// Whether nobody would wake this process: a shell that can has its programs in groups of their own, apart from the leader of
-/// the session.
-pub(super) fn is_alone() -> bool {
-    rustix::process::getsid(None).is_ok_and(|leader| leader == rustix::process::getpgrp())
-}
-
 /// Asks the others of this job to stop, as the key does by default: a script that started this must not wait for it.
 pub(super) fn stop_others() {
     let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);

@@ -239,6 +239,13 @@ pub fn session_leader() -> io::Result<u64> {
     field("self", 3)
 }
 
+/// Whether this process is in the group of its session's leader, as where no shell gives each job a group of its own. The calls of `rustix`
+/// cannot say that the leader is in another PID namespace, where it has no number here.
+pub fn is_with_session_leader() -> bool {
+    let of_self = |at| field::<i64>("self", at);
+    matches!((of_self(2), of_self(3)), (Ok(group), Ok(leader)) if group == leader)
+}
+
 /// The file of the terminal with a device number as `/proc` shows it; `None`: there is none.
 fn terminal_called(number: u32) -> Option<String> {
     let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xfff00));

@@ -162,6 +162,14 @@ pub fn session_leader() -> io::Result<u64> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Whether this process is in the group of its session's leader, as where no shell gives each job a group of its own: `ps` marks a leader
+/// with an `s`.
+pub fn is_with_session_leader() -> bool {
+    let Ok(lines) = listed("stat") else { return false };
+    let leads = |line: &Line| only(&lines, line.group).is_ok_and(|first| first.rest.contains('s'));
+    only(&lines, std::process::id()).is_ok_and(leads)
+}
+
 /// What is said of a process, which is said once: a command line cannot pass for another process.
 fn only(lines: &[Line], pid: u32) -> io::Result<&Line> {
     let mut of = lines.iter().filter(|line| line.pid == pid);

@@ -1,7 +1,7 @@
 //! A person's seat: a command at a pseudo-terminal of its own, below nobody but init, whatever runs the tests. What the
 //! command asks at its terminal is answered as a person who agrees would.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -36,8 +36,17 @@ pub(crate) fn terminal() -> (OwnedFd, String) {
 
 /// Opens what is to be the input of a command; a terminal does not become that of this process.
 pub(crate) fn open(path: &Path) -> File {
+    opened(File::options().read(true), path)
+}
+
+/// Opens a terminal to read from it and to write to it; it does not become that of this process.
+pub(crate) fn open_both_ways(path: &Path) -> File {
+    opened(File::options().read(true).write(true), path)
+}
+
+fn opened(options: &mut OpenOptions, path: &Path) -> File {
     let flags = i32::try_from(rustix::fs::OFlags::NOCTTY.bits()).unwrap();
-    File::options().read(true).custom_flags(flags).open(path).unwrap()
+    options.custom_flags(flags).open(path).unwrap()
 }
 
 /// A command that has no terminal, although the person who runs the tests may sit at one.
@@ -53,7 +62,7 @@ pub(crate) fn apart(command: Command) -> Command {
 }
 
 /// Lets a command start another one, as that one would be started.
-fn like(starter: &mut Command, command: &Command) {
+pub(crate) fn like(starter: &mut Command, command: &Command) {
     starter.arg(command.get_program()).args(command.get_args()).env_clear();
     starter.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
     command.get_current_dir().map(|dir| starter.current_dir(dir));

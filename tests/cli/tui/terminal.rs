@@ -12,7 +12,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use crate::support::room::{Run, TestRoom};
 use crate::support::screen::Screen;
 use crate::support::seat;
-use crate::support::until::until;
+use crate::support::until::{skip, until};
 
 const SOON: Duration = Duration::from_secs(30);
 
@@ -31,16 +31,20 @@ impl Client {
     }
 
     pub(super) fn start_with(tui: Run, width: u16, height: u16) -> Self {
+        // A job of its own, as a shell would make it.
+        let mut command: Command = tui.command();
+        command.process_group(0);
+        Self::start_as(command, width, height)
+    }
+
+    fn start_as(mut command: Command, width: u16, height: u16) -> Self {
         let (terminal, name) = seat::terminal();
         let screen = Screen::of(File::from(terminal), width, height);
-        let held = File::options().read(true).write(true).open(Path::new(&name)).unwrap();
+        let held = seat::open_both_ways(Path::new(&name));
         let before = tcgetattr(&held).unwrap();
         let side = || Stdio::from(held.try_clone().unwrap());
-        let mut command: Command = tui.command();
         // Agents are told not to act; a test that is run at a terminal is no person either.
         command.env("CLAUDECODE", "1").env("EDITOR", "true");
-        // A job of its own, as a shell would make it.
-        command.process_group(0);
         let child = command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap();
         Self { screen, child, side: held, before }
     }
@@ -142,6 +146,38 @@ fn it_sleeps_and_wakes() {
         client.sees("Now");
         assert!(client.screen.is_taken());
     }
+    client.screen.types("q");
+    assert_eq!(client.ends().code(), Some(0));
+}
+
+/// As in a container: the leader of the session has no number here.
+#[test]
+fn it_sleeps_and_wakes_in_a_pid_namespace() {
+    let (test, inner) = ("it_sleeps_and_wakes_in_a_pid_namespace", "tui::terminal::it_sleeps_and_wakes");
+    let alone = |script: &str| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--pid", "--fork", "--mount-proc", "--kill-child", "bash", "-c", script, "bash"]);
+        unshare.arg(std::env::current_exe().unwrap()).args([inner, "--exact"]);
+        unshare.output()
+    };
+    if !alone("true").is_ok_and(|allowed| allowed.status.success()) {
+        return skip(test, "unshare is not allowed here");
+    }
+    // The first process there takes no signals, so it must not be the test.
+    let ran = alone("\"$@\"; exit $?").unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(String::from_utf8_lossy(&ran.stdout).contains("1 passed"), "{ran:?}");
+}
+
+#[test]
+fn without_a_shell_to_wake_it_it_does_not_sleep() {
+    let room = room();
+    let mut leader = Command::new("setsid");
+    seat::like(leader.arg("--wait"), &room.run(["tui"]).command());
+    let client = Client::start_as(leader, 80, 24);
+    client.sees("Now");
+    client.screen.types("\x1a");
+    client.sees("there is no shell to go back to; q ends");
     client.screen.types("q");
     assert_eq!(client.ends().code(), Some(0));
 }
