@@ -4,14 +4,18 @@ use clap::Args;
 
 use super::Verb;
 use super::context::Context;
+use super::dispatch::gate_starter;
 use super::fail::Fail;
+use super::output::note;
 use super::send::tell;
 use super::terminal;
+use super::workflow::tell_remarks;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::post::{Failure, Post, USER};
 use crate::view::workflow::Approval;
 use crate::workflow::decision::{self, Decided, Decision, PendingGate};
+use crate::workflow::order;
 
 /// Let a workflow run pass the gate at which it waits for you
 ///
@@ -71,12 +75,22 @@ fn say(context: &mut Context, post: &Post, gate: &PendingGate, decision: Decisio
         context.done = true;
         let (run, request) = (gate.run.as_str(), gate.request.as_str());
         context.output.json(&Approval { run, request, answer: &answer });
+        carry_on(context, post, &gate.run);
         return Ok(());
     }
     let receipt = tell(context, [&told.receipt]);
     context.output.flush().map_err(Fail::Output)?;
     post.answered(&by, &told);
+    carry_on(context, post, &gate.run);
     receipt
+}
+
+/// Lets a run go on with an answer that it has, also if no dispatcher runs. The answer stands without it.
+pub(super) fn carry_on(context: &Context, post: &Post, run: &str) {
+    match order::carry_once(post, run, &gate_starter(&context.root)) {
+        Ok((carried, _)) => tell_remarks(&carried),
+        Err(_) => note(&format!("postroom: the run {} goes on when a dispatcher runs", visible::clip(run, 80))),
+    }
 }
 
 impl From<decision::Error> for Fail {

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::Verb;
+use super::approve::carry_on;
 use super::context::Context;
 use super::fail::Fail;
 use super::output::note;
@@ -34,16 +35,22 @@ impl Verb for Reply {
         let Some(id) = &self.id_of_message else { return self.channel(context, post, &me) };
         post.find(&me, id)?;
         let letter = self.writing.letter(post)?;
+        let mut waiting = None;
         if post.is_persons(&me.id) {
             let asked = post.open_message(&me, id, true)?.message;
             let run = asked.envelope.extra("workflow").unwrap_or_default();
-            decision::note_answer(post, run, &asked.envelope.id, &asked.body, &letter.body)?;
+            if decision::note_answer(post, run, &asked.envelope.id, &asked.body, &letter.body)? {
+                waiting = Some(run.to_owned());
+            }
         }
         let answer = post.reply(&me, id, letter)?;
         let told = tell(context, [&answer.receipt]);
         // If the receipt was lost, the command may be run again, so the note stays until the receipt is written.
         context.output.flush().map_err(Fail::Output)?;
         post.answered(&me, &answer);
+        if let Some(run) = waiting {
+            carry_on(context, post, &run);
+        }
         if let Outcome::Unproven(_) = answer.receipt.outcome {
             note(&format!(
                 "postroom: {} is still open; the same command again finishes it",
