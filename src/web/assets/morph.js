@@ -1,8 +1,8 @@
 // Makes one tree like another, and touches only what differs, so that focus, scroll, selection and open parts stay. Rows that
 // may come before others need an id: what a person has ticked or typed belongs to its row.
-import { $$ } from "./dom.js";
-
 export function morph(old, next) {
+  // The browser compares far faster than this walk, and most of a view stays as it is.
+  if (old.isEqualNode(next)) return;
   if (old.nodeType !== next.nodeType || old.nodeName !== next.nodeName) return old.replaceWith(next);
   if (old.nodeType !== Node.ELEMENT_NODE) {
     if (old.nodeValue !== next.nodeValue) old.nodeValue = next.nodeValue;
@@ -16,7 +16,7 @@ export function morph(old, next) {
     if (old.getAttribute(name) !== value && !(name === "class" && old.classList.contains("here"))) old.setAttribute(name, value);
   }
   if (/^(INPUT|TEXTAREA)$/.test(old.nodeName)) return;
-  const keyed = new Map($$(":scope > [id]", old).map((node) => [node.id, node]));
+  const keyed = new Map([...old.children].filter((node) => node.id).map((node) => [node.id, node]));
   let at = old.firstChild;
   for (const node of [...next.childNodes]) {
     const same = node.id ? keyed.get(node.id) : at && !at.id && at.nodeName === node.nodeName ? at : null;
