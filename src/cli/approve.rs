@@ -89,7 +89,9 @@ fn say(context: &mut Context, post: &Post, gate: &PendingGate, decision: Decisio
 pub(super) fn carry_on(context: &Context, post: &Post, run: &str) {
     match order::carry_once(post, run, &gate_starter(&context.root)) {
         Ok((carried, _)) => tell_remarks(&carried),
-        Err(_) => note(&format!("postroom: the run {} goes on when a dispatcher runs", visible::clip(run, 80))),
+        Err(_) => {
+            note(&format!("postroom: the run {} goes on when a dispatcher runs", visible::clip(run, 80)))
+        }
     }
 }
 

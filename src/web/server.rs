@@ -91,7 +91,7 @@ impl Web {
     pub fn serve(self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(AT_ONCE + 1)
+            .max_blocking_threads(AT_ONCE)
             .thread_keep_alive(std::time::Duration::from_secs(1))
             .build()?;
         let host = Arc::new(Host {
