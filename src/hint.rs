@@ -15,6 +15,8 @@ pub struct Present {
     pub typed: Vec<String>,
     /// The index of the verb among them.
     pub verb: usize,
+    /// Whether a person typed it, as far as can be seen. Called only for a command that a person types otherwise.
+    pub is_a_persons: Option<fn() -> bool>,
 }
 
 /// Verbs whose next word is a verb too.
@@ -47,6 +49,8 @@ pub struct Command {
     room: Option<String>,
     /// What it does.
     remark: String,
+    /// What a person types instead.
+    for_person: Option<Box<Command>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +121,7 @@ impl Hint {
 
 impl Command {
     fn of(what: What) -> Self {
-        Self { what, acting: None, room: None, remark: String::new() }
+        Self { what, acting: None, room: None, remark: String::new(), for_person: None }
     }
 
     /// Says what the command does.
@@ -135,8 +139,18 @@ impl Command {
         Self { room: Some(name.to_owned()), ..self }
     }
 
+    /// Gives a person another command: what makes an agent's mailbox would not make theirs.
+    pub fn for_person(self, other: Self) -> Self {
+        Self { for_person: Some(Box::new(other)), ..self }
+    }
+
     /// The command, and what it does.
     pub fn line(&self, present: &Present) -> String {
+        if let (Some(other), Some(is_a_persons)) = (&self.for_person, present.is_a_persons)
+            && is_a_persons()
+        {
+            return other.line(present);
+        }
         match (self.pasted(present), self.remark.as_str()) {
             (Some(command), "") => command,
             (Some(command), remark) => format!("{command}{GAP}{remark}"),
@@ -266,6 +280,17 @@ mod tests {
         assert_eq!(line(Hint::run(&["trust", "/a"]).to("shows it")), "postroom trust /a  # shows it");
         let tmp = Hint::run(&["check"]).in_room("tmp").by("user");
         assert_eq!(line(tmp), "postroom --room tmp --as user check");
+    }
+
+    #[test]
+    fn a_person_is_given_another_command() {
+        let setup = Hint::run(&["setup"]).for_person(Hint::run(&["setup", "user"]).to("yours"));
+        let line = |is_a_persons: Option<fn() -> bool>| {
+            setup.line(&Present { root: Some("/r".into()), is_a_persons, ..Present::default() })
+        };
+        assert_eq!(line(Some(|| true)), "postroom --root /r setup user  # yours");
+        assert_eq!(line(Some(|| false)), "postroom --root /r setup");
+        assert_eq!(line(None), "postroom --root /r setup");
     }
 
     #[test]

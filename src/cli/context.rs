@@ -11,6 +11,7 @@ use super::{FirstWord, Globals, find_verb, notify, terminal};
 use crate::clock::{Clock, SystemClock};
 use crate::hint::{Hint, Present};
 use crate::message::visible;
+use crate::person;
 use crate::post::{Caller, Error, Failure, Me, Post};
 use crate::room::Room;
 use crate::rooms::Located;
@@ -246,6 +247,7 @@ fn present(globals: &Globals) -> Present {
         acting: globals.acting.clone(),
         typed: arguments.iter().skip(1).map(text).collect(),
         verb,
+        is_a_persons: Some(|| person::look(Surroundings::of(&ThisProcess).by_agent).is_ok()),
     }
 }
 

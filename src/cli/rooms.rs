@@ -13,7 +13,7 @@ use crate::dispatch::runs::Runs;
 use crate::hint::Hint;
 use crate::message::visible;
 use crate::name::RoomName;
-use crate::post::{Caller, Error, Failure, Names, Post};
+use crate::post::{Caller, Error, Failure, Names, Post, own_mailbox};
 use crate::repository::Repository;
 use crate::room;
 use crate::rooms::{Link, MAIN, Relinked, Rooms};
@@ -165,7 +165,7 @@ fn list(context: &mut Context, rooms: &Rooms) -> Result<(), Fail> {
         output.entry(&cells, line.trim_end());
     });
     if all.is_empty() {
-        let first = context.hint(Hint::run(&["setup"]).to("makes the first"));
+        let first = context.hint(own_mailbox("makes the first"));
         context.output.remark("there are no rooms yet");
         context.output.remark(&first);
         return Err(Fail::Code(Failure::Nothing));

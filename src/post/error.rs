@@ -23,6 +23,15 @@ pub enum Failure {
     Unproven = 6,
 }
 
+/// Who typed a command, as far as can be seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Typist {
+    Agent,
+    Person,
+    /// A script, for example.
+    Unknown,
+}
+
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// `is_group`: a group is called that.
@@ -35,9 +44,9 @@ pub enum Error {
     #[error("this command has no identity, and no room has a mailbox `user`")]
     NowhereKnown,
     /// `names`: some names here, the most recently used first, and `more` others. `likely`: the first that the command itself does
-    /// not name. `by_agent`: an agent program has run this command.
+    /// not name. `typist`: who seems to have typed the command.
     #[error("this command has no identity")]
-    WhoAmI { names: Vec<String>, more: usize, likely: Option<String>, by_agent: bool },
+    WhoAmI { names: Vec<String>, more: usize, likely: Option<String>, typist: Typist },
     /// `names`: those here, the most recently used first.
     #[error("{source_of_name} says `{name}`, but nobody here is called that")]
     NotMe { source_of_name: &'static str, name: String, nearest: Vec<String>, names: Vec<String> },

@@ -1,9 +1,10 @@
 //! Hints: what to do after each error. An agent gives up at the first confusing error; a command that works when pasted
 //! keeps it going.
 
+use super::error::Typist;
 use super::setup::PLACEHOLDER;
 use super::{Error, USER};
-use crate::hint::{Hint, quoted};
+use crate::hint::{Command, Hint, quoted};
 use crate::mailbox::{Folder, fault};
 use crate::room;
 
@@ -17,8 +18,8 @@ impl Error {
                 "--as NAME looks for that name in every room".into(),
             ],
             Self::NobodyAnywhere { .. } => vec![Hint::run(&["names", "--all"]).into()],
-            Self::WhoAmI { names, more, likely, by_agent } => {
-                who_am_i(names, *more, likely.as_deref(), *by_agent)
+            Self::WhoAmI { names, more, likely, typist } => {
+                who_am_i(names, *more, likely.as_deref(), *typist)
             }
             Self::NotMe { name, nearest, names, .. } => {
                 let near = nearest.iter().map(|near| Hint::again_as(near).to("if you are that").into());
@@ -172,11 +173,8 @@ impl Error {
                 vec!["`done` without a text accepts that response; `send` adds to it".into()]
             }
             Self::Room(room::Error::NoRoom { .. }) => {
-                vec![
-                    Hint::run(&["setup"])
-                        .to("makes the room, and your mailbox in it with a free name")
-                        .into(),
-                ]
+                let (room, free) = ("makes the room, and your mailbox in it", " with a free name");
+                vec![own_mailbox(room).to(format!("{room}{free}")).into()]
             }
             Self::Room(room::Error::Newer { .. }) => vec!["use the newer postroom that wrote it".into()],
             _ => vec![],
@@ -197,23 +195,36 @@ fn log() -> Hint {
     Hint::run(&["log"]).to("what happened").into()
 }
 
-/// The command again, as one that is here. An agent is not one of them just because it has no identity.
-fn who_am_i(names: &[String], more: usize, likely: Option<&str>, by_agent: bool) -> Vec<Hint> {
-    let setup = Hint::run(&["setup"]).to("makes your mailbox with a free name, for this session or terminal");
+/// Makes the mailbox of the caller: a person's is `user`, and an agent takes a free name.
+pub fn own_mailbox(remark: &str) -> Command {
+    let person = Hint::run(&["setup", USER]).to(remark);
+    Hint::run(&["setup"]).to(remark).for_person(person)
+}
+
+/// The command again, as one that is here. An agent is not one of them just because it has no identity, and a person is `user`.
+fn who_am_i(names: &[String], more: usize, likely: Option<&str>, typist: Typist) -> Vec<Hint> {
     let others = if more > 0 { format!(" and {more} more") } else { String::new() };
     let known = (names.len() > 1).then(|| format!("names here: {}{others}", names.join(", ")).into());
-    let is_person = !by_agent && likely.is_some_and(|name| name.eq_ignore_ascii_case(USER));
-    let stays =
-        is_person.then(|| Hint::run(&["setup", USER]).to("this terminal acts as user from now on").into());
+    let is_user = |name: &str| name.eq_ignore_ascii_case(USER);
     let acting = likely.map(Hint::again_as);
-    // An agent types the first line: it must not take the mail of another.
-    let (one, other) = match (acting, likely) {
-        (Some(acting), _) if !by_agent => (acting, None),
-        (acting, name) => {
-            (setup, acting.zip(name).map(|(acting, name)| acting.to(format!("only if you are {name}"))))
+    let or_acting =
+        || acting.clone().zip(likely).map(|(acting, name)| acting.to(format!("only if you are {name}")));
+    let free =
+        || Hint::run(&["setup"]).to("makes your mailbox with a free name, for this session or terminal");
+    let user = |remark| Hint::run(&["setup", USER]).to(remark);
+    let (first, second, last) = match (typist, acting.clone()) {
+        (Typist::Person, Some(acting)) if likely.is_some_and(is_user) => {
+            (acting, Some(user("this terminal acts as user from now on")), None)
         }
+        (Typist::Person, _) if !names.iter().any(|name| is_user(name)) => {
+            (user("makes your mailbox, for this terminal"), None, or_acting())
+        }
+        // An agent types the first line: it must not take the mail of another.
+        (Typist::Agent, _) | (_, None) => (free(), None, or_acting()),
+        (Typist::Person | Typist::Unknown, Some(acting)) => (acting, None, None),
     };
-    [one.into()].into_iter().chain(stays).chain(known).chain(other.map(Hint::from)).collect()
+    let second = second.map(Hint::from);
+    [first.into()].into_iter().chain(second).chain(known).chain(last.map(Hint::from)).collect()
 }
 
 fn disk_hints(e: &fault::Error) -> Vec<Hint> {
@@ -250,7 +261,7 @@ fn unknown_name(name: &str, nearest: &[String], all: &[String], is_group: bool) 
         hints.push(format!("nearest: {}", nearest.join(", ")).into());
     }
     hints.push(match all.len() {
-        0 => Hint::run(&["setup"]).to("nobody has a mailbox here yet").into(),
+        0 => own_mailbox("nobody has a mailbox here yet").into(),
         1..=20 => format!("names here: {}", all.join(", ")).into(),
         n => Hint::run(&["names"]).to(format!("all {n} names")).into(),
     });

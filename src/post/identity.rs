@@ -3,6 +3,7 @@
 //!
 //! It is never guessed, never created by accident, and never read from text that a model wrote.
 
+use super::error::Typist;
 use super::{Error, Post, Result};
 use crate::mailbox::reading::mtime;
 use crate::mailbox::workspace::MAILBOX;
@@ -65,8 +66,12 @@ impl Post {
         let (id, why) = self.my_id()?.ok_or_else(|| {
             let (names, more) = self.last_used();
             let likely = names.iter().find(|name| !self.is_named(name)).cloned();
-            let by_agent = self.caller.by_agent || self.caller.session.is_some();
-            Error::WhoAmI { names, more, likely, by_agent }
+            let typist = match self.caller.by_agent || self.caller.session.is_some() {
+                true => Typist::Agent,
+                false if self.seems_attended() => Typist::Person,
+                false => Typist::Unknown,
+            };
+            Error::WhoAmI { names, more, likely, typist }
         })?;
         self.me_as(&id, why)
     }

@@ -91,6 +91,7 @@ pub use finish_claim::Told;
 pub use flow::{Flow, FlowEdge, FlowNode};
 pub use handback::{SPAWN, TasksGiven};
 pub use held::Held;
+pub use hints::own_mailbox;
 pub use identity::{Me, Why};
 pub use in_session::Attached;
 pub use locate::Copy;

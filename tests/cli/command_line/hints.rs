@@ -58,6 +58,30 @@ fn without_a_room_setup_is_what_comes_first() {
     pasted(&room, &ran, &[("postroom --root ROOM setup", 0)]);
 }
 
+/// A person was told to make a mailbox with a free name, which cannot approve and is not the one that gates ask.
+#[test]
+fn a_person_is_told_to_set_up_as_user() {
+    let said = |room: &TestRoom, words: &[&str], code| {
+        let ran = room.run(words.iter().copied()).by_person().with(code);
+        let root = room.root().display().to_string();
+        commands(&ran.err).map(|line| line.replace(&root, "ROOM")).collect::<Vec<_>>()
+    };
+    let user = "postroom --root ROOM setup user";
+    let empty = TestRoom::empty();
+    for words in [&["status"][..], &["names"], &["agents"], &["tui"], &["dispatch", "--watch"], &["check"]] {
+        assert_eq!(said(&empty, words, 3)[0], user, "{words:?}");
+    }
+    let room = TestRoom::with(&["coder"]);
+    assert_eq!(said(&room, &["send", "coder", "-m", "hi"], 3), [user]);
+    assert_eq!(said(&room, &["check"], 3), [user, "postroom --as coder --root ROOM check"]);
+    // In a session of an agent at the same terminal it is a free name, as before.
+    let ran = room.run(["check"]).env("CLAUDECODE", "1").by_person().with(3);
+    assert!(ran.err.contains(" setup  # makes your mailbox with a free name"), "{ran:?}");
+    room.run(["setup", "--child", "user"]).succeeds();
+    let again = "postroom --as user --root ROOM check";
+    assert_eq!(said(&room, &["check"], 3), [again, user]);
+}
+
 #[test]
 fn flags_are_repeated_and_what_needs_none_is_not() {
     let room = TestRoom::empty();
