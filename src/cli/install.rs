@@ -157,7 +157,7 @@ impl Verb for Install {
         }
         // Sessions with a standing name need no other.
         if context.done && self.name.is_none() {
-            context.output.remark("in a new session, tell the agent: set up your mailbox as alice");
+            context.output.remark("in a new session, tell the agent: set up your mailbox as carol");
         }
         Ok(())
     }

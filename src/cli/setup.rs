@@ -109,7 +109,11 @@ impl Verb for Setup {
             None => output.line("unread: ?"),
         }
         match prompt {
-            Some(prompt) => output.text(&format!("prompt for the new agent:\n{prompt}")),
+            Some(prompt) => {
+                output
+                    .remark("an agent in postroom.toml needs nothing more; for one that you start by hand:");
+                output.text(&format!("prompt for the new agent:\n{prompt}"));
+            }
             None => tell_how(output, setup.bound, &name, &setup.id),
         }
         if let Some(was) = &setup.was {

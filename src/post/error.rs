@@ -141,8 +141,9 @@ pub enum Error {
     BadValue { field: &'static str, why: BadValue },
     #[error("`{name}` is a reserved word, so it cannot be a name")]
     Reserved { name: String },
+    /// `is_left`: the caller's session may take over the mailbox, because nobody is there.
     #[error("the name `{name}` is taken")]
-    Taken { name: String, suggestions: Vec<String> },
+    Taken { name: String, suggestions: Vec<String>, is_left: bool },
     #[error("the name `user` is that of the person's mailbox and stays with it")]
     PersonsName,
     #[error("`{name}` already is the name of this mailbox's owner, not `{wanted}`")]

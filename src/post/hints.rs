@@ -159,11 +159,15 @@ impl Error {
             Self::Full { name, .. } => {
                 vec![format!("`{name}` must read or archive mail first; nothing was sent").into()]
             }
-            Self::Taken { name, suggestions } => {
+            Self::Taken { name, suggestions, is_left } => {
                 // There is one person.
                 let free = suggestions.iter().filter(|_| !name.eq_ignore_ascii_case(USER));
                 let free = free.map(|free| Hint::run(&["setup", free]).into());
-                free.chain([Hint::run(&["whoami"]).by(name).to("if it is yours").into()]).collect()
+                let yours = match is_left {
+                    true => Hint::run(&["takeover", name]),
+                    false => Hint::run(&["whoami"]).by(name),
+                };
+                free.chain([yours.to("if it is yours").into()]).collect()
             }
             Self::AlreadyNamed { name, wanted } => {
                 vec![Hint::run(&["setup", "--alias", wanted]).by(name).into()]

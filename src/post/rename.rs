@@ -46,6 +46,7 @@ impl Post {
             return Err(Error::Taken {
                 suggestions: editing.registry.suggestions(&name),
                 name: name.to_string(),
+                is_left: false,
             });
         }
         let before = entry.clone();

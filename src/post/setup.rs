@@ -220,7 +220,9 @@ impl Post {
             _ => false,
         };
         if squats || registry.is_taken(name.as_str(), own.as_ref()) {
-            return Err(Error::Taken { suggestions: registry.suggestions(&name), name: name.to_string() });
+            let is_left = self.is_left(registry, &name);
+            let (suggestions, name) = (registry.suggestions(&name), name.to_string());
+            return Err(Error::Taken { name, suggestions, is_left });
         }
         let id = match own {
             Some(id) => id,
@@ -231,6 +233,14 @@ impl Post {
         };
         let inbox = self.room.path().join(id.as_str()).join(Folder::Inbox.as_str());
         Ok(Entry::new(name.as_str(), id, inbox.display().to_string(), self.now().to_string()))
+    }
+
+    /// Whether the session of the caller may take over the mailbox of this name, because nobody is there. What cannot be seen
+    /// is somebody.
+    fn is_left(&self, registry: &Registry, name: &Name) -> bool {
+        let Some(entry) = registry.lookup(name.as_str()).ok().flatten() else { return false };
+        let is_held = || self.is_held(&Maildir::open(self.room.root(), &entry.id)?);
+        self.caller.session.is_some() && !self.is_persons(&entry.id) && is_held().is_ok_and(|held| !held)
     }
 
     fn fill_in(
@@ -255,6 +265,7 @@ impl Post {
                 return Err(Error::Taken {
                     suggestions: registry.suggestions(alias),
                     name: alias.to_string(),
+                    is_left: false,
                 });
             }
             if entry.name != alias.as_str() && !all.iter().any(|a| a == alias.as_str()) {

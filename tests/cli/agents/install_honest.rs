@@ -124,7 +124,7 @@ fn what_comes_after_an_installation_was_not_told() {
     let own = env!("CARGO_BIN_EXE_postroom");
     let line = format!("script -qec \"'{own}' install gemini $MORE\" /dev/null");
     let shown = |more: &str| room.bash(&line).env("PATH", &path).env("MORE", more).ends().out;
-    let next = "tell the agent: set up your mailbox as alice";
+    let next = "tell the agent: set up your mailbox as carol";
     assert!(!shown("--dry-run").contains(next), "nothing was installed");
     let told = shown("");
     assert!(told.contains(next), "{told}");

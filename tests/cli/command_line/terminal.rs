@@ -47,6 +47,20 @@ pub(crate) fn columns(line: &str) -> usize {
     count
 }
 
+/// Seven lines about a prompt stood between a person and the next command of the dispatcher.
+#[test]
+fn a_person_is_told_that_a_child_of_the_dispatcher_needs_no_prompt() {
+    if !lent("a_person_is_told_that_a_child_of_the_dispatcher_needs_no_prompt") {
+        return;
+    }
+    let room = TestRoom::with(&["alice"]);
+    let shown = on_terminal(&room, 80, "setup --child coder", &PLAIN);
+    let remark = "an agent in postroom.toml needs nothing more; for one that you start by hand:\n";
+    assert!(shown.contains(&format!("{remark}prompt for the new agent:\n")), "{shown}");
+    let piped = room.run(["setup", "--child", "tester"]).succeeds().out;
+    assert!(piped.contains("prompt for the new agent:\n") && !piped.contains(remark), "{piped}");
+}
+
 #[test]
 fn people_get_colour_and_ages() {
     if !lent("people_get_colour_and_ages") {

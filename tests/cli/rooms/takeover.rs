@@ -22,6 +22,23 @@ fn silent() -> TestRoom {
     room
 }
 
+/// The hint of a taken name was `--as alice whoami`, which binds nothing in a session.
+#[test]
+fn a_session_is_led_to_the_mailbox_that_its_holder_left() {
+    let room = silent();
+    let refused = || codex(&room, "s2", ["setup", "alice"]).exits(4).err;
+    let take = " takeover alice  # if it is yours";
+    assert!(refused().contains(take), "{}", refused());
+    assert!(!room.run(["setup", "alice"]).exits(4).err.contains(take), "there is no session to bind");
+    claude(&room, "s1", ["check"]).exits(1);
+    assert!(!refused().contains(take), "its holder is there");
+    age(&room.folder("alice", "seen"), 3600);
+    let said = refused();
+    let line = crate::support::pasted::commands(&said).find(|line| line.contains("takeover")).unwrap();
+    room.paste(&line).env("CODEX_THREAD_ID", "s2").succeeds();
+    assert!(codex(&room, "s2", ["whoami"]).succeeds().out.starts_with("name: alice\n"));
+}
+
 #[test]
 fn a_silent_mailbox_is_taken_with_all_its_mail() {
     let room = silent();
