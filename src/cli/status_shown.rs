@@ -121,8 +121,8 @@ fn rows(overview: &Overview) -> Vec<Row> {
         let line = format!("{place} {asked}: {}", gate.subject);
         rows.push(Row::new("gate", MAGENTA, [place, asked, gate.subject.clone()], line));
     }
-    if overview.unread > 0 {
-        let count = overview.unread.to_string();
+    if overview.unread_mail() > 0 {
+        let count = overview.unread_mail().to_string();
         let line = format!("{USER} {count}");
         rows.push(Row::new("mail", MAGENTA, [USER.to_owned(), count, "unread, for you".into()], line));
     }
@@ -268,7 +268,7 @@ fn hints(rooms: &[(String, &Overview)]) -> Vec<Hint> {
     let first = |kind: WaitsFor| overview.waiting.iter().find(|mail| mail.waits_for == kind);
     let gate =
         overview.gates.first().map(|gate| Hint::run(&["approve", &gate.word]).to("shows what is asked"));
-    let mail = (overview.unread > 0).then(|| Hint::run(&["check"]).by(USER).to("your mail"));
+    let mail = (overview.unread_mail() > 0).then(|| Hint::run(&["check"]).by(USER).to("your mail"));
     let trust = first(WaitsFor::Trust).map(|mail| Hint::run(&["trust", &mail.why]));
     let by_person = |paused: bool| {
         let is_it = move |mail: &&WaitingMail| mail.waits_for == WaitsFor::Person && mail.is_paused == paused;

@@ -92,6 +92,8 @@ pub struct Overview {
     pub paused: Vec<(String, Pause)>,
     /// Unread mail of the person.
     pub unread: usize,
+    /// The part of it that are the requests of `gates`.
+    pub unread_asks: usize,
     /// Dollars that agents spent within a day, as far as their programs say.
     pub cost: f64,
     /// The network that the room has joined.
@@ -142,6 +144,7 @@ impl Overview {
             failed: vec![],
             paused: vec![],
             unread: 0,
+            unread_asks: 0,
             cost: 0.0,
             joined: None,
             network: vec![],
@@ -161,11 +164,17 @@ impl Overview {
             Staff::default()
         });
         mail::look(&mut overview, post, &staff, &names)?;
+        overview.count_asks(post, &names);
         match post.on_the_way().and_then(|ways| Ok((post.network_seen(&ways)?, ways))) {
             Ok((joined, network)) => (overview.joined, overview.network) = (joined, network),
             Err(e) => overview.faults.push(format!("the mail for other machines: {e}")),
         }
         Ok((overview, Seen { names, staff, costs, runs }))
+    }
+
+    /// The person's unread mail without the requests of the gates, for a view that shows those beside it.
+    pub fn unread_mail(&self) -> usize {
+        self.unread.saturating_sub(self.unread_asks)
     }
 
     /// Whether nothing differs but the time.
@@ -244,6 +253,17 @@ impl Overview {
             }));
         }
         Ok(())
+    }
+
+    fn count_asks(&mut self, post: &Post, names: &[Listed]) {
+        let persons = names.iter().filter(|listed| !self.gates.is_empty() && post.is_persons(&listed.id));
+        for listed in persons {
+            let unread = |gate: &Gate| post.is_unread(&listed.id, &gate.request);
+            match self.gates.iter().map(unread).collect::<Result<Vec<_>>>() {
+                Ok(unread) => self.unread_asks += unread.into_iter().filter(|is_unread| *is_unread).count(),
+                Err(e) => self.faults.push(format!("the requests in the mailbox of {}: {e}", listed.name)),
+            }
+        }
     }
 
     fn look_at_letters(&mut self, post: &Post, names: &[Listed]) {

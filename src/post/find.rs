@@ -4,6 +4,7 @@
 use super::{Error, Me, Post, Result};
 use crate::mailbox::{Folder, Mailbox};
 use crate::message::file_name;
+use crate::name::{MailboxId, MessageId};
 
 /// The location of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,15 @@ impl Post {
                 self.find_anywhere(me, reference)
             }
             other => other,
+        }
+    }
+
+    /// Whether a message lies unread in a mailbox.
+    pub fn is_unread(&self, mailbox: &MailboxId, id: &MessageId) -> Result<bool> {
+        match self.find_in(&self.other(mailbox)?, id.as_str(), Folder::Inbox) {
+            Ok(_) => Ok(true),
+            Err(Error::NoMessage { .. }) => Ok(false),
+            Err(e) => Err(e),
         }
     }
 

@@ -51,7 +51,7 @@ fn tabs(state: &State) -> Vec<(Place, String)> {
     let count = |place: &Place| {
         room.map_or(0, |overview| match place {
             Place::Now => overview.gates.len(),
-            Place::Mail => overview.unread,
+            Place::Mail => overview.unread_mail(),
             Place::Runs => overview.running.len(),
             Place::Flows => overview.flows.len() + overview.failed_flows.len(),
             Place::Failed => overview.failed.iter().map(|dead| dead.messages).sum(),

@@ -51,11 +51,11 @@ fn waits_for_you(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
         rows.push(state.row(format!("gate {}", gate.request), thing, width, &cells));
     }
     let mine = overview.cards.iter().find(|card| card.kind == CardKind::Person);
-    if overview.unread > 0 {
+    if overview.unread_mail() > 0 {
         let cells = [
             Cell::Fixed(2, "✉".into(), Tone::Accent),
             Cell::Fixed(10, "mail".into(), Tone::Accent),
-            Cell::Rest(counted(overview.unread, "unread message"), Tone::Strong),
+            Cell::Rest(counted(overview.unread_mail(), "unread message"), Tone::Strong),
             Cell::Right(state.age(mine.and_then(|card| card.oldest)), Tone::Dim),
         ];
         let thing = match mine.and_then(|card| card.id.as_ref()) {
