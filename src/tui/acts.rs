@@ -6,7 +6,7 @@ use super::jumps::{back, jump, jump_from};
 use super::keys::{self, Act};
 use super::layout::{inside, panels, reachable, visible};
 use super::rows::{Thing, thing};
-use super::seen::Tab;
+use super::seen::{GateSeen, Tab};
 use super::state::{Decided, Mode, PAGE, Panel, Place, State, Then, Typing};
 use super::text_box::TextBox;
 use super::update::{Effect, begin_filter, step};
@@ -119,7 +119,7 @@ fn open(state: &mut State) -> Vec<Effect> {
         Thing::Flow { run, .. } | Thing::Gate { run, .. } => {
             if *state.place() != (Place::Flow { run: run.clone() }) {
                 let gate = match thing(state) {
-                    Thing::Gate { word, .. } => Some(word),
+                    Thing::Gate { gate, .. } => Some(gate.word),
                     _ => None,
                 };
                 jump(state, Place::Flow { run });
@@ -175,13 +175,21 @@ fn with_thing(state: &mut State, act: &Act) -> Vec<Effect> {
         (Act::Reply, Thing::Letter { id, .. }) => compose::reply(state, &id),
         (Act::Archive, Thing::Letter { id, .. }) => return begin(state, Deed::Archive { id }),
         (Act::Unarchive, Thing::Letter { id, .. }) => return begin(state, Deed::Unarchive { id }),
-        (Act::Approve, Thing::Gate { word: gate, .. } | Thing::Step { gate: Some(gate), .. }) => {
-            let hint = "a comment, or nothing; Enter approves, Esc does nothing";
-            return prompt(state, format!("Approve {gate}"), hint, Then::Approve { gate });
-        }
-        (Act::Reject, Thing::Gate { word: gate, .. } | Thing::Step { gate: Some(gate), .. }) => {
-            let hint = "why; the agent reads it before its next attempt";
-            return prompt(state, format!("Reject {gate}"), hint, Then::Reject { gate });
+        (
+            Act::Approve | Act::Reject,
+            Thing::Gate { gate, .. }
+            | Thing::Step { gate: Some(gate), .. }
+            | Thing::Letter { gate: Some(gate), .. },
+        ) => {
+            let GateSeen { request: gate, word } = gate;
+            let (verb, hint, then) = match act {
+                Act::Approve => {
+                    let hint = "a comment, or nothing; Enter approves, Esc does nothing";
+                    ("Approve", hint, Then::Approve { gate })
+                }
+                _ => ("Reject", "why; the agent reads it before its next attempt", Then::Reject { gate }),
+            };
+            return prompt(state, format!("{verb} {word}"), hint, then);
         }
         (Act::Stop, Thing::Run { id, mailbox, agent, .. }) => {
             let text = format!("Stop the run of {agent}? What it did since its last commit may be lost.");

@@ -119,9 +119,16 @@ pub(super) fn visible(state: &State) -> Vec<(Panel, Rect)> {
         Place::Letter { .. } if has_thread(state) && height >= TALL => two(order, below(body.height * 3 / 5)),
         Place::Letter { .. } if !has_thread(state) => vec![(Panel::Letter, body)],
         Place::Flow { .. } if width >= THREE => two(order, beside(width / 2)),
-        Place::Flow { .. } if height >= TALL => two(order, below(body.height / 2)),
+        Place::Flow { .. } if height >= TALL => two(order, below(rows_of_tree(state, body.height / 2))),
         _ => alone(),
     }
+}
+
+/// The rows of the tree of a workflow with its border: no more than it has steps, so that the text below gets the rest.
+fn rows_of_tree(state: &State, most: u16) -> u16 {
+    let Some(Found::Flow(flow)) = state.found(Panel::Steps) else { return most };
+    let border = if is_boxed(state.size) { 2 } else { 1 };
+    u16::try_from(flow.steps.len()).unwrap_or(most).max(1).saturating_add(border).min(most)
 }
 
 fn two(order: &[Panel], (one, other): (Rect, Rect)) -> Vec<(Panel, Rect)> {

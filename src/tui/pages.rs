@@ -11,6 +11,7 @@ use super::theme::Tone;
 use super::wrap::fold;
 use crate::message::visible;
 use crate::span;
+use crate::workflow::decision;
 
 /// The lines of a text. They are kept until something new is read.
 pub(super) fn lines(state: &State, panel: Panel, width: u16) -> Rc<Vec<Line<'static>>> {
@@ -61,7 +62,17 @@ fn of_letter(state: &State, letter: &LetterSeen, width: u16) -> Vec<Line<'static
         lines.extend(field(state, "doubt", doubt, Tone::Warn, width));
     }
     lines.push(Line::default());
-    lines.extend(markdown::render(&letter.body, width, state.theme));
+    match letter.gate {
+        Some(_) => lines.extend(question(state, &letter.body, width)),
+        None => lines.extend(markdown::render(&letter.body, width, state.theme)),
+    }
+    lines
+}
+
+/// What a run asks, without the ways to answer it elsewhere.
+fn question(state: &State, body: &str, width: u16) -> Vec<Line<'static>> {
+    let mut lines = vec![plain(state, "It asks you: y approves, n rejects", Tone::Warn)];
+    lines.extend(markdown::render(&decision::bare(body), width, state.theme));
     lines
 }
 
@@ -252,6 +263,14 @@ fn of_diff(state: &State, diff: &DiffSeen, width: u16) -> Vec<Line<'static>> {
 fn of_step(state: &State, flow: &FlowSeen, chosen: Option<&str>, width: u16) -> Vec<Line<'static>> {
     let Some(step) = flow.steps.iter().find(|step| Some(step.name.as_str()) == chosen) else { return vec![] };
     let mut lines = vec![plain(state, &step.name, Tone::Strong)];
+    let asked = step.gate.as_ref();
+    // What is to be decided comes before everything else: a low screen shows no more.
+    for gate in
+        flow.gates.iter().filter(|gate| asked.is_some_and(|asked| asked.request == gate.request.as_str()))
+    {
+        lines.extend(question(state, &gate.body, width));
+        lines.push(Line::default());
+    }
     if !step.about.is_empty() {
         lines.extend(field(state, "about", &step.about, Tone::Plain, width));
     }
@@ -271,10 +290,6 @@ fn of_step(state: &State, flow: &FlowSeen, chosen: Option<&str>, width: u16) -> 
             lines.extend(markdown::render(result, width, state.theme));
         }
         lines.push(Line::default());
-    }
-    for gate in flow.gates.iter().filter(|gate| step.gate.as_deref() == Some(gate.request.as_str())) {
-        lines.push(plain(state, "It asks you: y approves, n rejects", Tone::Warn));
-        lines.extend(markdown::render(&gate.body, width, state.theme));
     }
     for (name, value) in flow.inputs.iter().filter(|_| step.items.is_empty()) {
         lines.extend(field(state, "input", &format!("{name} = {value}"), Tone::Dim, width));

@@ -191,8 +191,23 @@ pub(super) struct LetterSeen {
     pub(super) tab: Tab,
     /// The person has it, and can answer it.
     pub(super) is_mine: bool,
-    /// It asks the person to approve something.
-    pub(super) gate: Option<String>,
+    /// It asks the person to approve something, and shows what that is.
+    pub(super) gate: Option<GateSeen>,
+}
+
+/// A question to the person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct GateSeen {
+    /// Its id. A later question of the step has another, so that nothing is approved that was not shown.
+    pub(super) request: String,
+    /// What names it for people: `RUN/STEP`.
+    pub(super) word: String,
+}
+
+impl GateSeen {
+    pub(super) fn of(gate: &PendingGate) -> Self {
+        Self { request: gate.request.to_string(), word: gate.word.clone() }
+    }
 }
 
 /// An attachment.
@@ -293,8 +308,8 @@ pub(super) struct StepSeen {
     pub(super) how: String,
     pub(super) needs: Vec<String>,
     pub(super) items: Vec<ItemSeen>,
-    /// The question to the person, if it asks one: its word for `approve`.
-    pub(super) gate: Option<String>,
+    /// The question to the person, if it asks one.
+    pub(super) gate: Option<GateSeen>,
 }
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use thiserror::Error as ThisError;
 
 pub use super::approval::bare;
 use super::carrier::look_at;
-use super::engine::{Ask, AskKind};
+use super::engine::{Ask, AskKind, Engine};
 use super::runs::Runs;
 use super::start;
 use crate::message::visible;
@@ -39,6 +39,8 @@ impl Decision<'_> {
 pub struct PendingGate {
     pub run: String,
     pub request: MessageId,
+    /// What names it for people: `RUN/STEP`, or digits of its request if the step may ask several.
+    pub word: String,
     pub subject: String,
     /// The question.
     pub body: String,
@@ -46,10 +48,16 @@ pub struct PendingGate {
 
 impl PendingGate {
     /// `None` if this asks an agent or a command.
-    fn of(run: &str, ask: &Ask) -> Option<Self> {
+    pub fn of(run: &str, engine: &Engine, ask: &Ask) -> Option<Self> {
         let AskKind::Approval { subject, body, .. } = &ask.kind else { return None };
         let (subject, body) = (subject.clone(), body.clone());
-        Some(Self { run: run.to_owned(), request: ask.id.clone(), subject, body })
+        let word = engine.name_of_ask(ask.step, &ask.id);
+        Some(Self { run: run.to_owned(), request: ask.id.clone(), word, subject, body })
+    }
+
+    /// Whether a message shows this question. Anybody can write its file.
+    pub fn is_shown_by(&self, body: &str) -> bool {
+        self.body.trim() == body.trim()
     }
 }
 
@@ -119,7 +127,7 @@ fn pending(post: &Post, wanted: &str) -> post::Result<Vec<PendingGate>> {
             None => wanted.len() >= 4 && ask.id.as_str().starts_with(wanted),
         };
         let asks = engine.asks_of_person();
-        found.extend(asks.into_iter().filter(is_meant).filter_map(|ask| PendingGate::of(&run, ask)));
+        found.extend(asks.into_iter().filter(is_meant).filter_map(|ask| PendingGate::of(&run, &engine, ask)));
     }
     Ok(found)
 }
@@ -140,7 +148,7 @@ pub fn decide(post: &Post, gate: &PendingGate, decision: Decision<'_>) -> Result
 pub fn note_answer(post: &Post, run: &str, request: &MessageId, shown: &str, answer: &str) -> Result<bool> {
     match asked(post, run, request)? {
         None => Ok(false),
-        Some(gate) if gate.body.trim() == shown.trim() => {
+        Some(gate) if gate.is_shown_by(shown) => {
             post.say(request, run, answer)?;
             Ok(true)
         }
@@ -156,7 +164,7 @@ fn asked(post: &Post, run: &str, request: &MessageId) -> post::Result<Option<Pen
     }
     let engine = look_at(post, &runs, run)?;
     let ask = engine.asks_of_person().into_iter().find(|ask| ask.id == *request);
-    Ok(ask.and_then(|ask| PendingGate::of(run, ask)))
+    Ok(ask.and_then(|ask| PendingGate::of(run, &engine, ask)))
 }
 
 #[cfg(test)]

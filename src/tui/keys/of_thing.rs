@@ -54,8 +54,8 @@ pub(super) fn of_thing(state: &State, thing: &Thing) -> Vec<Binding> {
             keys.push(bind('x', "trash", "move this mailbox to the trash", Act::Prune));
             keys
         }
-        Thing::Letter { id, is_mine, mailbox, state: letter, .. } => {
-            let mut keys = vec![];
+        Thing::Letter { id, is_mine, mailbox, gate, state: letter, .. } => {
+            let mut keys = if gate.is_some() { decide() } else { vec![] };
             if state.focus != Panel::Letter {
                 keys.push(open("show it with its thread and history"));
             } else if reachable(state).len() > 1 {

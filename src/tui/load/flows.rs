@@ -4,11 +4,10 @@ use crate::clock::Timestamp;
 use crate::desk::Desk;
 use crate::post::{Error, Post, Result};
 use crate::staff::all_workflows;
-use crate::tui::seen::{FlowRow, FlowSeen, FlowsSeen, ItemSeen, StepSeen};
+use crate::tui::seen::{FlowRow, FlowSeen, FlowsSeen, GateSeen, ItemSeen, StepSeen};
 use crate::view::workflow::Run as RunView;
 use crate::workflow::carrier::{look_at, step_status};
 use crate::workflow::decision::PendingGate;
-use crate::workflow::engine::AskKind;
 use crate::workflow::request::at_work;
 use crate::workflow::runs::{Record, Runs};
 use crate::workflow::timeline::{timeline, works_since};
@@ -69,13 +68,7 @@ pub(super) fn one(post: &Post, wanted: &str) -> Result<FlowSeen> {
     let gates: Vec<(usize, PendingGate)> = engine
         .asks_of_person()
         .into_iter()
-        .filter_map(|ask| match &ask.kind {
-            AskKind::Approval { subject, body, .. } => {
-                let (subject, body) = (subject.clone(), body.clone());
-                Some((ask.step, PendingGate { run: id.clone(), request: ask.id.clone(), subject, body }))
-            }
-            AskKind::Work { .. } | AskKind::Command { .. } => None,
-        })
+        .filter_map(|ask| Some((ask.step, PendingGate::of(&id, &engine, ask)?)))
         .collect();
     let definition = engine.definition();
     let steps = view.steps.iter().enumerate().map(|(at, step)| {
@@ -103,7 +96,7 @@ pub(super) fn one(post: &Post, wanted: &str) -> Result<FlowSeen> {
                 .map(|need| definition.steps[*need].name.clone())
                 .collect(),
             items: items.collect(),
-            gate: gates.iter().find(|(of, _)| *of == at).map(|(_, gate)| gate.request.to_string()),
+            gate: gates.iter().find(|(of, _)| *of == at).map(|(_, gate)| GateSeen::of(gate)),
         }
     });
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -10,7 +10,7 @@ use crate::mailbox::attachments::FileState;
 use crate::name::MailboxId;
 use crate::post::line::{marks, of_state, who};
 use crate::post::{Error, Me, Opened, Post, Result, USER, VIA};
-use crate::tui::seen::{FileSeen, LetterRow, LetterSeen, Tab, ThreadRow};
+use crate::tui::seen::{FileSeen, GateSeen, LetterRow, LetterSeen, Tab, ThreadRow};
 use crate::workflow::decision;
 
 /// How far the clock of a sender may be ahead.
@@ -56,7 +56,9 @@ fn is_plain(mark: &str) -> bool {
 pub(super) fn glance(post: &Post, id: &str, file: &str) -> Result<LetterSeen> {
     let me = mailbox(post, id)?;
     let opened = post.browse_message(&me, file)?;
-    Ok(seen(post, &me, &opened))
+    let mut letter = seen(post, &me, &opened);
+    look_for_gate(post, &mut letter);
+    Ok(letter)
 }
 
 /// One message with everything about it.
@@ -98,8 +100,19 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
         }
         Err(e) => letter.doubts.push(format!("its runs cannot be read: {e}")),
     }
+    look_for_gate(post, &mut letter);
+    Ok(letter)
+}
+
+/// Finds what a message asks the person, if it shows exactly that.
+fn look_for_gate(post: &Post, letter: &mut LetterSeen) {
+    // Only a run asks for approval.
+    if letter.flow.is_none() {
+        return;
+    }
     match decision::find(post, &letter.id) {
-        Ok(gate) => letter.gate = Some(gate.request.to_string()),
+        Ok(gate) if gate.is_shown_by(&letter.body) => letter.gate = Some(GateSeen::of(&gate)),
+        Ok(gate) => letter.doubts.push(format!("this is not what the run {} asks", gate.run)),
         Err(decision::Error::Post(e)) => {
             letter.doubts.push(format!("whether it asks you cannot be read: {e}"))
         }
@@ -110,7 +123,6 @@ pub(super) fn whole(post: &Post, id: &str) -> Result<LetterSeen> {
             | decision::Error::NotAsked { .. },
         ) => {}
     }
-    Ok(letter)
 }
 
 /// The runs that worked on a message, the newest first.

@@ -94,6 +94,11 @@ pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
     let Some(Found::Mail(mail)) = state.found(Panel::Letters) else { return vec![] };
     let mailbox = state.chosen.mailbox.clone().unwrap_or_default();
     let is_mine = is_mine(state, &mailbox);
+    // Nothing is approved whose text is not beside it.
+    let asks = match state.found(Panel::Glance) {
+        Some(Found::Letter(letter)) => Some(letter),
+        _ => None,
+    };
     let mut rows: Vec<Row> = mail
         .rows
         .iter()
@@ -108,6 +113,7 @@ pub(super) fn letters(state: &State, width: usize) -> Vec<Row> {
                     mailbox: mailbox.clone(),
                     file: row.file.clone(),
                     is_mine,
+                    gate: asks.filter(|letter| letter.id == *id).and_then(|letter| letter.gate.clone()),
                     state: letter_state,
                 },
                 None => Thing::Broken {
@@ -155,14 +161,15 @@ pub(super) fn state_of(tab: Tab) -> LetterState {
 /// The message that is open.
 pub(super) fn opened(state: &State) -> Option<Thing> {
     let Some(Found::Letter(letter)) = state.found(Panel::Letter) else { return None };
-    if let Some(word) = &letter.gate {
-        return Some(Thing::Gate { word: word.clone(), run: letter.flow.clone().unwrap_or_default() });
+    if let Some(gate) = &letter.gate {
+        return Some(Thing::Gate { gate: gate.clone(), run: letter.flow.clone().unwrap_or_default() });
     }
     Some(Thing::Letter {
         id: letter.id.clone(),
         mailbox: letter.mailbox.clone(),
         file: letter.file.clone(),
         is_mine: letter.is_mine,
+        gate: None,
         state: state_of(letter.tab),
     })
 }

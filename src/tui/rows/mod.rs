@@ -10,6 +10,7 @@ pub(super) use work::sign;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::seen::GateSeen;
 use super::state::{Panel, State};
 use super::theme::Tone;
 use crate::clock::Timestamp;
@@ -36,6 +37,8 @@ pub(super) enum Thing {
         mailbox: String,
         file: String,
         is_mine: bool,
+        /// What it asks the person, if its text is shown.
+        gate: Option<GateSeen>,
         state: LetterState,
     },
     /// A message that cannot be read.
@@ -59,12 +62,12 @@ pub(super) enum Thing {
         has_failed: bool,
     },
     Gate {
-        word: String,
+        gate: GateSeen,
         run: String,
     },
     Step {
         run: String,
-        gate: Option<String>,
+        gate: Option<GateSeen>,
         is_open: bool,
         has_failed: bool,
     },

@@ -3,10 +3,11 @@
 use super::{Cell, Row, Thing};
 use crate::clock::Timestamp;
 use crate::dispatch::runs::{Run, RunState};
-use crate::overview::{Card, CardKind, CardState, OpenFlow, Overview, WaitingMail, WaitsFor};
+use crate::overview::{Card, CardKind, CardState, Gate, OpenFlow, Overview, WaitingMail, WaitsFor};
 use crate::post::USER;
 use crate::post::line::counted;
 use crate::span;
+use crate::tui::seen::GateSeen;
 use crate::tui::state::{Place, State};
 use crate::tui::theme::Tone;
 
@@ -41,7 +42,7 @@ fn section(rows: &mut Vec<Row>, state: &State, title: &str, width: usize, sectio
 fn waits_for_you(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
     let mut rows = vec![];
     for gate in &overview.gates {
-        let thing = Thing::Gate { word: gate.word.clone(), run: gate.run.clone() };
+        let thing = of_gate(gate);
         let cells = [
             Cell::Fixed(2, "◆".into(), Tone::Warn),
             Cell::Fixed(10, "approve?".into(), Tone::Warn),
@@ -83,6 +84,11 @@ fn waits_for_you(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
         rows.push(state.row(format!("{word} {}", mail.name), thing, width, &cells));
     }
     rows
+}
+
+fn of_gate(gate: &Gate) -> Thing {
+    let seen = GateSeen { request: gate.request.to_string(), word: gate.word.clone() };
+    Thing::Gate { gate: seen, run: gate.run.clone() }
 }
 
 fn at_work(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
@@ -155,7 +161,7 @@ fn flows(state: &State, overview: &Overview, width: usize) -> Vec<Row> {
                 Cell::Rest(how.to_owned(), Tone::Dim),
             ];
             let thing = match gate {
-                Some(gate) => Thing::Gate { word: gate.word.clone(), run: gate.run.clone() },
+                Some(gate) => of_gate(gate),
                 None => thing.clone(),
             };
             rows.push(state.row(format!("flow {}/step {}", flow.run, step.name), thing, width, &cells));

@@ -207,6 +207,7 @@ pub(super) fn failed(state: &State, width: usize) -> Vec<Row> {
                     mailbox: row.mailbox.clone(),
                     file: row.file.clone(),
                     is_mine: false,
+                    gate: None,
                     state: letter,
                 },
                 (None, kind) => Thing::Broken {

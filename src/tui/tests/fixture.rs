@@ -16,6 +16,16 @@ use crate::tui::seen::*;
 use crate::workflow::decision::PendingGate;
 use crate::workflow::failures::FailedFlow;
 
+/// What a run asks, as it is in the mail.
+pub(super) const QUESTION: &str = "The step `plan` is done. May the run go on with its result?\n\n\
+    In a terminal: `postroom approve plan-approve-7f3a/plan`, or `postroom reject plan-approve-7f3a/plan -m WHY`.\n\
+    Answer this message with the line `approve`, or with `reject` and why.\n\n\
+    ## Result\n\n1. Move the index\n2. Keep **its** name\n";
+
+pub(super) fn gate() -> GateSeen {
+    GateSeen { request: REQUEST.into(), word: "plan-approve-7f3a/plan".into() }
+}
+
 pub(super) const REQUEST: &str = "0f9e3d1c-1111-4222-8333-444455556666";
 
 pub(super) fn now() -> Timestamp {
@@ -302,7 +312,7 @@ pub(super) fn flow(run: &str) -> FlowSeen {
         gate: None,
     };
     let mut plan = step("plan", "asked", &["explore"], vec![item(None, None)]);
-    plan.gate = Some(REQUEST.into());
+    plan.gate = Some(gate());
     FlowSeen {
         run: run.into(),
         status: "in progress".into(),
@@ -320,8 +330,9 @@ pub(super) fn flow(run: &str) -> FlowSeen {
         gates: vec![PendingGate {
             run: run.into(),
             request: MessageId::parse_strict(REQUEST).unwrap(),
+            word: gate().word,
             subject: "approve? plan".into(),
-            body: "Do you approve **this**?".into(),
+            body: QUESTION.into(),
         }],
     }
 }

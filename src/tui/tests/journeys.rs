@@ -46,7 +46,7 @@ fn one_key_leads_to_each_place_and_escape_back() {
 #[test]
 fn an_approval_takes_a_comment_and_a_rejection_needs_a_reason() {
     let mut state = here(Place::Now);
-    let gate = "plan-approve-7f3a/plan".to_owned();
+    let gate = REQUEST.to_owned();
     let effects = types(&mut state, "y f i n e Enter");
     assert_eq!(deeds(&effects), [&Deed::Approve { gate: gate.clone(), comment: "fine".into() }]);
     assert!(deeds(&types(&mut state, "n Enter")).is_empty() && state.note.as_ref().unwrap().is_error);

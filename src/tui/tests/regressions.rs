@@ -1,14 +1,14 @@
 //! What once did something else than it seemed to.
 
 use super::driving::{at, types};
-use super::fixture::{letter, now, run};
+use super::fixture::{QUESTION, REQUEST, gate, letter, now, run};
 use crate::dispatch::runs::Run;
 use crate::tui::deed::{Deed, Made, Told};
 use crate::tui::event::{Code, Event, Key};
 use crate::tui::keys::{self, Act};
 use crate::tui::layout::visible;
 use crate::tui::rows;
-use crate::tui::seen::{Found, Seen, Want};
+use crate::tui::seen::{Found, LetterSeen, Seen, Want};
 use crate::tui::state::{Mode, Panel, Place, State};
 use crate::tui::theme::Theme;
 use crate::tui::update::{Effect, update};
@@ -288,4 +288,38 @@ fn what_is_typed_in_wide_characters_ends_at_the_cursor() {
         let left = |columns: u16| buffer[(x - columns, y)].symbol().to_owned();
         assert_eq!((left(1), left(3), left(5)), ("x".into(), "陳".into(), "陳".into()), "{keys}");
     }
+}
+
+/// Its panel began with the commands for a terminal, and the tree above it had as many rows as the text.
+#[test]
+fn what_a_gate_asks_about_is_seen_without_scrolling() {
+    let mut state = here(Place::Flow { run: "plan-approve-7f3a".into() });
+    types(&mut state, "j");
+    let screen = drawn(&state).join("\n");
+    for seen in ["measure", "It asks you: y approves, n rejects", "Move the index", "Keep its name"] {
+        assert!(screen.contains(seen), "{seen}: {screen}");
+    }
+    assert!(!screen.contains("In a terminal") && !screen.contains("Answer this message"), "{screen}");
+    types(&mut state, "y");
+    let Mode::Prompt { title, .. } = &state.mode else { panic!("{:?}", state.mode) };
+    assert_eq!(title, "Approve plan-approve-7f3a/plan", "it was the id of the request");
+}
+
+/// In the mail, `y` and `n` did nothing with a message that asks for approval.
+#[test]
+fn a_gate_is_decided_where_its_message_is_read() {
+    let mut state = here(Place::Mail);
+    types(&mut state, "Tab");
+    let rows::Thing::Letter { id, gate: None, .. } = rows::thing(&state) else { panic!() };
+    assert!(deeds(types(&mut state, "y")).is_empty() && state.mode == Mode::Normal);
+    let want = state.want(Panel::Glance).unwrap();
+    let asks = LetterSeen { gate: Some(gate()), body: QUESTION.into(), ..letter(&id) };
+    let found = Ok(Found::Letter(Box::new(asks)));
+    update(&mut state, Event::Seen(Box::new(Seen { want, found }), now()));
+    let screen = drawn(&state);
+    let all = screen.join("\n");
+    assert!(all.contains("It asks you: y approves") && !all.contains("In a terminal"), "{all}");
+    assert!(screen[23].starts_with(" y approve  n reject "), "{all}");
+    let deed = Deed::Reject { gate: REQUEST.into(), why: "no".into() };
+    assert_eq!(deeds(types(&mut state, "n no Enter")), [deed]);
 }

@@ -99,9 +99,13 @@ fn a_workflow_is_started_rejected_with_a_reason_and_approved_with_a_comment() {
         until("the gate is gone", is_gone);
         std::fs::write(&go, "").unwrap();
         sees(screen, gate);
-        screen.types("gy");
+        // It is decided where its message is read, too.
+        screen.types("2\r");
+        sees(screen, "It asks you: y approves, n rejects");
+        screen.types("y");
         sees(screen, "Approve plan-approve");
-        screen.types("go ahead\r");
+        screen.types("go ahead\r1");
+        sees(screen, "Now");
         until("the gate is gone", is_gone);
         screen.types("4");
         sees(screen, "completed");
