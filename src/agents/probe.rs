@@ -94,9 +94,14 @@ pub(super) fn question(program: &Path, arguments: &[&str], place: &Path) -> Comm
     command
 }
 
+/// What a program is given that is asked for its version. Gemini CLI ends while it still writes its list of projects, and
+/// would leave two temporary files in the home each time; here it cannot begin one.
+pub const FOR_VERSION: (&str, &str) = ("GEMINI_CLI_HOME", "/dev/null");
+
 /// The version that a program reports, as three numbers.
 pub fn version(program: &Path) -> Option<[u32; 3]> {
-    let output = question(program, &["--version"], Path::new("/")).output().ok()?;
+    let (variable, value) = FOR_VERSION;
+    let output = question(program, &["--version"], Path::new("/")).env(variable, value).output().ok()?;
     numbers(&String::from_utf8_lossy(&output.stdout))
 }
 

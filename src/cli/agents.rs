@@ -11,6 +11,7 @@ use super::fail::Fail;
 use super::output::{BOLD, GREEN, PLAIN, RED};
 use super::surroundings::ThisProcess;
 use super::{Verb, staff};
+use crate::agents::probe::FOR_VERSION;
 use crate::clock::SystemClock;
 use crate::dispatch::paused::Pause;
 use crate::dispatch::runs::Runs;
@@ -95,7 +96,7 @@ impl Verb for Agents {
 fn version(path: &std::path::Path) -> Option<String> {
     let nowhere = || File::options().write(true).open("/dev/null").ok();
     let ended = child::run(
-        Command::new(path).arg("--version"),
+        Command::new(path).arg("--version").env(FOR_VERSION.0, FOR_VERSION.1),
         vec![],
         &Preset::of_text(),
         (nowhere()?, nowhere()?),

@@ -44,6 +44,21 @@ fn gemini_sees_all_of_it() {
     is_seen(gemini(), "gemini_sees_all_of_it", "Gemini CLI 0.61.0", true);
 }
 
+/// Gemini CLI ends while it writes its list of projects, so that each question for its version left two files behind.
+#[test]
+fn gemini_keeps_nothing_when_it_is_asked_for_its_version() {
+    let test = "gemini_keeps_nothing_when_it_is_asked_for_its_version";
+    let Some(real) = gemini() else { return skip(test, MISSING) };
+    let room = TestRoom::with(&["alice"]);
+    let stage = Stage::set(&room, real);
+    let ran = stage.command(&json!([]), ["postroom", "install", "gemini", "--dry-run"]).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+    let kept = std::fs::read_dir(stage.home().join(".gemini")).into_iter().flatten();
+    let names: Vec<_> = kept.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(!names.iter().any(|name| name.ends_with(".tmp")), "{names:?}");
+}
+
 #[test]
 fn opencode_sees_all_of_it() {
     is_seen(opencode(), "opencode_sees_all_of_it", "OpenCode 1.18.33", true);
