@@ -23,6 +23,13 @@ const TOLD: usize = 12;
 
 type Judged<T> = std::result::Result<T, String>;
 
+/// Why the output of a run is no answer.
+enum NoAnswer {
+    /// Its program gave the reason, so the end of its output adds nothing.
+    Reported(String),
+    Seen(String),
+}
+
 /// What a run of an agent came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -119,31 +126,40 @@ pub(super) fn judge(agent: &Agent, ended: &Ended) -> Verdict {
     let last: Vec<&str> = ended.tail.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = last[last.len().saturating_sub(TOLD)..].join("\n");
     let with = |why: String| if last.is_empty() { why } else { format!("{why}; it ended with:\n{last}") };
-    let why = match answer_of(agent, ended) {
+    let no_answer = match answer_of(agent, ended) {
         Ok(text) => return Verdict::Answer(text),
-        Err(why) => why,
+        Err(no_answer) => no_answer,
     };
     if let Some(outage) = agent.preset.outage_of(ended) {
         return Verdict::Outage(outage.sentence(&agent.preset.program));
     }
+    let (NoAnswer::Reported(why) | NoAnswer::Seen(why)) = &no_answer;
     if says(ended, &agent.preset.busy) || agent.preset.busy.iter().any(|words| why.contains(words.as_str())) {
         return Verdict::Failed(with("its conversation is in use elsewhere".to_owned()));
     }
-    Verdict::Failed(with(why))
+    Verdict::Failed(match no_answer {
+        NoAnswer::Reported(why) => why,
+        NoAnswer::Seen(why) => with(why),
+    })
 }
 
-fn answer_of(agent: &Agent, ended: &Ended) -> Judged<String> {
+fn answer_of(agent: &Agent, ended: &Ended) -> std::result::Result<String, NoAnswer> {
     if ended.overtaken {
-        return Err("its lease ended, and somebody else took the message".to_owned());
+        return Err(NoAnswer::Seen("its lease ended, and somebody else took the message".to_owned()));
     }
     if ended.timed_out {
         let limit = agent.settings.time_limit.as_secs_f64();
-        return Err(format!("it took longer than its `time_limit` of {limit} s"));
+        return Err(NoAnswer::Seen(format!("it took longer than its `time_limit` of {limit} s")));
     }
     let failure = ended.found.as_ref().ok().and_then(|found| found.failure.as_deref());
     if let Some(failure) = failure {
-        return Err(format!("it failed: {}", visible::clip(failure, 400)));
+        return Err(NoAnswer::Reported(format!("it failed: {}", visible::clip(failure, 400))));
     }
+    text_of(agent, ended).map_err(NoAnswer::Seen)
+}
+
+/// The text of a run whose program reported no failure.
+fn text_of(agent: &Agent, ended: &Ended) -> Judged<String> {
     match (ended.code, ended.signal) {
         (Some(0), _) => {}
         (Some(code), _) => return Err(format!("it exited with {code}")),
@@ -223,5 +239,5 @@ fn prompt(job: &Job<'_>, work: &[&Work]) -> String {
 }
 
 fn says(ended: &Ended, words: &[String]) -> bool {
-    words.iter().any(|word| ended.tail.contains(word.as_str()) || ended.other_tail.contains(word.as_str()))
+    words.iter().any(|word| ended.output.contains(word.as_str()) || ended.errors.contains(word.as_str()))
 }

@@ -42,11 +42,12 @@ pub struct Ended {
     /// Somebody else has decided about its message meanwhile.
     pub overtaken: bool,
     pub found: Result<AgentOutput, String>,
-    /// The last it said, for people: of its errors, if there were any.
+    /// Its last lines, for people: of its errors, if there were any.
     pub tail: String,
-    /// The end of the output that `tail` is not of.
+    /// The last lines of the output that `tail` is not of.
     pub other_tail: String,
-    /// The end of its errors.
+    /// The end of its output and of its errors, as they were printed.
+    pub output: String,
     pub errors: String,
 }
 
@@ -118,19 +119,20 @@ pub fn run(
     // Whatever is left in the group holds pipes and locks that nobody reads or needs. The process itself is no more.
     let _ = kill_process_group(group, Signal::KILL);
     drain(&readers);
-    let (out_tail, err_tail) = (lock(&reading).tail(), lock(&said).tail());
-    let errors = err_tail.clone();
+    let (reading, said) = (taken(&reading, preset), taken(&said, &Preset::of_text()));
+    let (output, errors) = (reading.raw_tail(), said.raw_tail());
+    let (reading, said) = (reading.end(), said.end());
     let (tail, other_tail) =
-        if err_tail.trim().is_empty() { (out_tail, err_tail) } else { (err_tail, out_tail) };
-    let reading = std::mem::replace(&mut *lock(&reading), Reading::new(preset));
+        if said.tail.is_empty() { (reading.tail, said.tail) } else { (said.tail, reading.tail) };
     Ok(Ended {
         code: status.code(),
         signal: status.signal(),
         timed_out,
         overtaken,
-        found: reading.end(),
+        found: reading.found,
         tail,
         other_tail,
+        output,
         errors,
     })
 }
@@ -166,6 +168,11 @@ fn listen(
 /// Waits a moment for outputs to end: nobody says anything, but the last who could lets go.
 fn drain(readers: &Receiver<Infallible>) {
     let _ = readers.recv_timeout(DRAIN);
+}
+
+/// What was read until now. What comes later is read for nobody.
+fn taken(reading: &Mutex<Reading>, preset: &Preset) -> Reading {
+    std::mem::replace(&mut *lock(reading), Reading::new(preset))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -1,7 +1,7 @@
 //! Processes: other programs that are started, heard and ended, and what the kernel says of those that run.
 //!
 //! `presets` says how each agent program is started and how its output is read (data), `child` is one that runs, `output` what it
-//! says, `outage` what keeps it from working. `marked` finds and ends all processes of a run; `unit` is the text that has systemd start one; `opener` shows a command in a pane or a window.
+//! says, `tail` its last lines, `outage` what keeps it from working. `marked` finds and ends all processes of a run; `unit` is the text that has systemd start one; `opener` shows a command in a pane or a window.
 //! `transcript` reads what an agent did out of what it printed, and `git` runs git.
 //! Nothing here knows mail: `dispatch`, `workflow` and `person` stand on it.
 
@@ -12,6 +12,7 @@ pub mod opener;
 pub mod outage;
 pub mod output;
 pub mod presets;
+mod tail;
 pub mod transcript;
 pub mod unit;
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::outage::{Outage, Reach};
 use super::presets::{Preset, Rule, fits};
+use super::tail::Tail;
 use super::transcript::{Event, Tokens, Transcript};
 
 /// The longest line that is read as JSON; of a longer one nothing is taken.
@@ -20,7 +21,7 @@ const CALLS: usize = 256;
 const DENIALS: usize = 1000;
 const NAME: usize = 100;
 
-/// How much of the end is kept for people.
+/// How much of the end is kept as it was printed.
 const TAIL: usize = 4 * 1024;
 
 /// What was read so far.
@@ -29,7 +30,8 @@ pub struct Reading {
     preset: Preset,
     line: Vec<u8>,
     skipping: bool,
-    tail: Vec<u8>,
+    raw_tail: Vec<u8>,
+    tail: Tail,
     found: AgentOutput,
     /// The tools of the latest calls, by the ids of the calls.
     calls: VecDeque<(String, String)>,
@@ -56,6 +58,15 @@ pub struct AgentOutput {
     pub tokens: Option<Tokens>,
 }
 
+/// What was read of an output that has ended.
+#[derive(Debug)]
+pub struct ReadOutput {
+    /// `Err`: it is not what the preset expects.
+    pub found: Result<AgentOutput, String>,
+    /// Its last lines, for people: of a stream of events as the transcript shows them.
+    pub tail: String,
+}
+
 impl Reading {
     pub fn new(preset: &Preset) -> Self {
         let preset = preset.clone();
@@ -65,7 +76,8 @@ impl Reading {
             preset,
             line: vec![],
             skipping: false,
-            tail: vec![],
+            raw_tail: vec![],
+            tail: Tail::default(),
             found,
             calls: VecDeque::new(),
             transcript,
@@ -75,8 +87,9 @@ impl Reading {
 
     /// Takes the next bytes of standard output.
     pub fn take(&mut self, bytes: &[u8]) {
-        keep_tail(&mut self.tail, bytes);
+        keep_tail(&mut self.raw_tail, bytes);
         if self.preset.plain {
+            self.tail.take(bytes);
             let room = TEXT.saturating_sub(self.line.len());
             self.line.extend_from_slice(&bytes[..bytes.len().min(room)]);
             return;
@@ -85,7 +98,8 @@ impl Reading {
             let ended = piece.ends_with(b"\n");
             if !self.skipping {
                 if self.line.len() + piece.len() > LINE {
-                    self.line.clear();
+                    let line = std::mem::take(&mut self.line);
+                    self.not_understood(&line);
                     self.skipping = true;
                 } else {
                     self.line.extend_from_slice(piece);
@@ -103,28 +117,37 @@ impl Reading {
         &self.found
     }
 
-    /// The end of the output, for people.
-    pub fn tail(&self) -> String {
-        String::from_utf8_lossy(&self.tail).into_owned()
+    /// The end of the output as it was printed.
+    pub fn raw_tail(&self) -> String {
+        String::from_utf8_lossy(&self.raw_tail).into_owned()
     }
 
-    /// Everything, once the output has ended. `Err`: it is not what the preset expects.
-    pub fn end(mut self) -> Result<AgentOutput, String> {
+    /// Everything, once the output has ended.
+    pub fn end(mut self) -> ReadOutput {
         if self.preset.plain {
             self.found.text = String::from_utf8_lossy(&self.line).trim().to_owned();
-            return Ok(self.found);
+            return ReadOutput { tail: self.tail.text(), found: Ok(self.found) };
         }
         self.read_line();
-        if self.found.lines == 0 && !self.tail.is_empty() {
-            return Err("its output is not the JSON that its preset expects".to_owned());
+        self.transcript.end().iter().for_each(|event| self.tail.see(event));
+        let tail = self.tail.text();
+        if self.found.lines == 0 && !self.raw_tail.is_empty() {
+            let found = Err("its output is not the JSON that its preset expects".to_owned());
+            return ReadOutput { found, tail };
         }
         self.found.text = self.found.text.trim().to_owned();
-        Ok(self.found)
+        ReadOutput { found: Ok(self.found), tail }
+    }
+
+    /// Keeps the beginning of a line for people.
+    fn not_understood(&mut self, line: &[u8]) {
+        self.tail.take(line);
+        self.tail.take(b"\n");
     }
 
     fn read_line(&mut self) {
         let line = std::mem::take(&mut self.line);
-        let Ok(value) = serde_json::from_slice::<Value>(&line) else { return };
+        let Ok(value) = serde_json::from_slice::<Value>(&line) else { return self.not_understood(&line) };
         self.read_calls(&value);
         let found = &mut self.found;
         found.lines += 1;
@@ -140,7 +163,14 @@ impl Reading {
         let last = |rules: &[Rule]| rules.iter().find_map(|rule| rule.find(&value));
         found.session = last(&self.preset.session).filter(|s| is_session(s)).or(found.session.take());
         found.failure = last(&self.preset.failure).or(found.failure.take());
-        let text = self.transcript.see(&value).into_iter().rev().find_map(|event| match event {
+        let skipped = self.transcript.skipped();
+        let events = self.transcript.see(&value);
+        events.iter().for_each(|event| self.tail.see(event));
+        if self.transcript.skipped() > skipped {
+            self.tail.take(&line);
+            self.tail.take(b"\n");
+        }
+        let text = events.into_iter().rev().find_map(|event| match event {
             Event::Said { text } => Some(text),
             _ => None,
         });
@@ -242,7 +272,13 @@ mod tests {
         let mut reading = Reading::new(&preset);
         // In pieces that cut lines anywhere.
         output.as_bytes().chunks(7).for_each(|piece| reading.take(piece));
-        reading.end()
+        reading.end().found
+    }
+
+    fn tail(preset: &str, output: &str) -> String {
+        let mut reading = Reading::new(&presets::named(preset).unwrap());
+        reading.take(output.as_bytes());
+        reading.end().tail
     }
 
     #[test]
@@ -275,6 +311,24 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_stream_is_shown_as_its_transcript() {
+        let claude = include_str!("../../tests/golden/transcripts/claude.jsonl");
+        assert_eq!(
+            tail("claude", claude),
+            "I look first.\n→ Bash: echo hello\n→ Bash: curl http://127.0.0.1:1/\n  denied: This command requires \
+             approval\nTwo things are done."
+        );
+        let gemini = r#"{"type":"message","role":"assistant","content":"I lo","delta":true}
+{"type":"message","role":"assistant","content":"ok","delta":true}
+"#;
+        assert_eq!(tail("gemini", gemini), "I look");
+        let odd = format!("Segmentation fault\n{{\"type\":\"novelty\"}}\n{{\"type\":\"{}", "x".repeat(5000));
+        let end = tail("claude", &odd);
+        let beginning = "Segmentation fault\n{\"type\":\"novelty\"}\n{\"type\":\"xxx";
+        assert!(end.starts_with(beginning) && end.ends_with("x…") && end.len() < 1100, "{end}");
+    }
+
+    #[test]
     fn a_flood_is_not_kept() {
         for name in ["claude", "command"] {
             let preset = presets::named(name).unwrap();
@@ -282,7 +336,7 @@ mod tests {
             let piece = vec![b'x'; 1024 * 1024];
             (0..64).for_each(|_| reading.take(&piece));
             assert!(
-                reading.line.capacity() <= LINE + 2 * piece.len() && reading.tail.len() <= TAIL,
+                reading.line.capacity() <= LINE + 2 * piece.len() && reading.raw_tail.len() <= TAIL,
                 "{name}"
             );
         }

@@ -199,6 +199,27 @@ fn each_failure_has_a_reason() {
     }
 }
 
+/// A stream that gives the reason is not repeated, also if it is long; another one ends as its transcript does.
+#[test]
+fn a_failure_is_told_without_the_events_of_its_program() {
+    let long = "x".repeat(9000);
+    let fill = format!(r#"{{"type":"system","subtype":"init","session_id":"s","skills":["{long}"]}}"#);
+    let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look first."},{"type":"tool_use","id":"1","name":"Bash","input":{"command":"make"}}]}}"#;
+    let failed = r#"{"type":"result","is_error":true,"result":"API Error: 400 bad request"}"#;
+    for (lines, wanted) in [
+        (format!("{fill}\n{said}\n{failed}"), "it failed: API Error: 400 bad request"),
+        (format!("{said}\n{fill}"), "it exited with 1; it ended with:\nI look first.\n→ Bash: make"),
+    ] {
+        let room = staffed(&["worker"], "[agents.worker]\npreset = \"claude\"\nretries = 0\n");
+        let asked = room.send("alice", "worker", "x");
+        program(&room, "claude", &format!("cat >/dev/null\ncat <<'END'\n{lines}\nEND\nexit 1"));
+        dispatch(&room, []).exits(5);
+        assert_eq!(reason(&room), wanted);
+        let trace = room.by("alice", ["trace", &asked]).succeeds().out;
+        assert!(trace.contains(wanted.lines().next().unwrap()) && !trace.contains("subtype"), "{trace}");
+    }
+}
+
 #[test]
 fn an_answer_that_speaks_of_logins_is_an_answer() {
     let room = staffed(&["worker"], "[agents.worker]\npreset = \"claude\"\n");
