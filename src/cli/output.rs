@@ -40,6 +40,8 @@ pub(super) const DIM: Style = PLAIN;
 pub(super) const YELLOW: Style = MAGENTA;
 /// An id to type: never cut.
 pub(super) const CYAN: Style = AnsiColor::Cyan.on_default();
+/// A name to type: never cut.
+pub(super) const NAME: Style = CYAN.bold();
 
 impl Output {
     pub(super) fn new(json: bool, quiet: bool) -> Self {

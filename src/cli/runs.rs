@@ -8,7 +8,7 @@ use clap::Args;
 use super::Verb;
 use super::context::Context;
 use super::fail::Fail;
-use super::output::{BOLD, CYAN, GREEN, MAGENTA, Output, PLAIN, RED};
+use super::output::{BOLD, CYAN, GREEN, MAGENTA, NAME, Output, PLAIN, RED};
 use crate::clock::Timestamp;
 use crate::dispatch::chosen::RunFilter;
 use crate::dispatch::judgement::denials;
@@ -294,7 +294,9 @@ fn show(output: &mut Output, run: &Run, now: Timestamp) {
         RunState::Running | RunState::Again | RunState::Parked => PLAIN,
     };
     let rest = format!("{why} {also}").trim().to_owned();
-    output.entry(&[(CYAN, run.id.clone()), (style, state), (PLAIN, took), (BOLD, way), (PLAIN, rest)], &line);
+    let (id, agent, sender) = (run.id.clone(), run.agent.clone(), format!("for {}", run.from));
+    let cells = [(CYAN, id), (style, state), (PLAIN, took), (NAME, agent), (PLAIN, sender), (PLAIN, rest)];
+    output.entry(&cells, &line);
 }
 
 /// What else is known of a run: other messages, its cost, its changes.

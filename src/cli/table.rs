@@ -1,12 +1,12 @@
 //! Tables: rows whose cells are aligned, and cut where the terminal ends.
 //!
 //! A column is as wide as its widest cell. If all of them do not fit, the widest are cut first, then the last one, which is
-//! the subject, and then the others once more. Ids, which are [`CYAN`], are never cut: people type them. Columns that are
+//! the subject, and then the others once more. Ids and names that people type, [`CYAN`] and [`NAME`], are never cut. Columns that are
 //! empty in every row are left out.
 
 use anstyle::Style;
 
-use super::output::CYAN;
+use super::output::{CYAN, NAME};
 use crate::message::visible;
 
 /// The text of one column in one row, and how it is painted.
@@ -22,7 +22,8 @@ pub(super) fn fitted(rows: Vec<Vec<Cell>>, width: usize) -> Vec<Vec<Cell>> {
     let rows = without_empty(rows);
     let mut columns = natural(&rows);
     let Some(last) = columns.pop() else { return rows };
-    let is_id = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(|(style, _)| *style == CYAN));
+    let is_typed = |(style, _): &Cell| [CYAN, NAME].contains(style);
+    let is_id = |at: usize| rows.iter().any(|row| row.get(at).is_some_and(is_typed));
     // How wide the others stay at least, so that the last one has what it needs, or a good part of it, or a little.
     for (least, last) in [(20, last), (2 * LEAST, last.min(width / 5 * 2)), (LEAST, last.min(2 * LEAST))] {
         while columns.iter().map(|column| column + GAP).sum::<usize>() + last > width {

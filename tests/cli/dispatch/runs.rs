@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 
+use crate::command_line::terminal::{PLAIN, columns, lent, on_terminal};
 use crate::support::staffed::{AT_ONCE, dispatch, program, runs, settle, shell, staffed};
 use crate::support::until::until;
 
@@ -133,4 +134,32 @@ fn names_know_that_an_agent_answered() {
     dispatch(&room, []).succeeds();
     assert!(line("worker").contains("seen just now"), "{}", line("worker"));
     assert!(line("other").contains("never seen"), "{}", line("other"));
+}
+
+/// `user → revi…`: the half that tells the runs apart was cut.
+#[test]
+fn the_table_of_runs_never_cuts_the_name_of_the_agent() {
+    let names = ["reviewer", "second-backend-reviewer"];
+    let fails = "echo the disk is full >&2; exit 3";
+    let table = |name| shell(name, fails, "retries = 0").replace(AT_ONCE, "");
+    let tables = format!("{}{AT_ONCE}", names.map(table).concat());
+    let room = staffed(&names, &tables);
+    let sender = "a-sender-with-quite-a-long-name";
+    room.run(["setup", sender, "-q"]).succeeds();
+    for name in names {
+        room.send(sender, name, "x");
+    }
+    if !lent("the_table_of_runs_never_cuts_the_name_of_the_agent") {
+        return;
+    }
+    for (width, verb) in [(80, "dispatch"), (80, "runs"), (120, "runs")] {
+        let shown = on_terminal(&room, width, verb, &PLAIN);
+        for name in names {
+            let line = shown
+                .lines()
+                .find(|line| line.contains(&format!(" {name} ")))
+                .unwrap_or_else(|| panic!("{shown}"));
+            assert!(columns(line) <= width as usize && line.contains("  for a"), "{shown}");
+        }
+    }
 }
