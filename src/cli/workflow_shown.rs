@@ -11,11 +11,12 @@ use crate::post::line::counted;
 use crate::post::{Failure, Post};
 use crate::view::{Versioned, workflow as view};
 use crate::workflow::carrier::{look_at, shown_at, step_status};
-use crate::workflow::engine::{Engine, StepState};
+use crate::workflow::engine::{Engine, Phase, Status, StepState};
 use crate::workflow::order::{self, MeantRun};
-use crate::workflow::request::at_work;
+use crate::workflow::request::{OpenRequests, at_work};
 use crate::workflow::runs::Runs;
 use crate::workflow::start::Strangers;
+use crate::workflow::timeline::last_work;
 use crate::workflow::{graph, inputs, start};
 
 pub(super) fn list(context: &mut Context, limit: usize) -> Result<(), Fail> {
@@ -107,7 +108,7 @@ pub(super) fn show(context: &mut Context, wanted: &str, step: Option<&str>) -> R
     let MeantRun { runs, id, record } = order::meant(post, wanted)?;
     let engine = look_at(post, &runs, &id)?;
     if let Some(step) = step {
-        return result(context, post, &engine, step);
+        return result(context, post, (&runs, &id, &engine), step);
     }
     if context.output.json {
         context.output.json(&document(post, &engine, &id));
@@ -145,8 +146,12 @@ fn open_items(state: &StepState) -> impl Iterator<Item = String> {
     })
 }
 
+/// A run that was found: the records of all runs, its id and its state.
+type RunAt<'r> = (&'r Runs, &'r str, &'r Engine);
+
 /// The result of one step.
-fn result(context: &mut Context, post: &Post, engine: &Engine, step: &str) -> Result<(), Fail> {
+fn result(context: &mut Context, post: &Post, run: RunAt<'_>, step: &str) -> Result<(), Fail> {
+    let (.., engine) = run;
     let Some(index) = engine.definition().step(step) else {
         let names: Vec<&str> = engine.definition().steps.iter().map(|step| step.name.as_str()).collect();
         let why = format!("there is no step `{}`", visible::clip(step, 60));
@@ -154,10 +159,38 @@ fn result(context: &mut Context, post: &Post, engine: &Engine, step: &str) -> Re
     };
     let texts: Vec<&str> =
         engine.steps()[index].items.iter().filter_map(|item| item.text.as_deref()).collect();
-    let status = step_status(engine, index, &at_work(post, engine)?);
+    let requests = at_work(post, engine)?;
+    if texts.is_empty() && !context.output.json {
+        return Err(no_result(post, run, index, &requests)?);
+    }
+    let status = step_status(engine, index, &requests);
     let document = view::StepResult { step, status, results: texts.clone() };
     context.output.list(&document, &texts, |output, text| output.text_of_others(text));
     if texts.is_empty() { Err(Fail::Code(Failure::Nothing)) } else { Ok(()) }
+}
+
+/// Why a step has no result, and what to type next.
+fn no_result(post: &Post, run: RunAt<'_>, index: usize, requests: &OpenRequests) -> Result<Fail, Fail> {
+    let (runs, id, engine) = run;
+    let (name, phase) = (&engine.definition().steps[index].name, &engine.steps()[index].phase);
+    // The state of a step in a list has no room for the whole reason.
+    let how = match phase {
+        Phase::Failed(why, _) | Phase::Skipped(why) => format!("{}: {why}", phase.as_str()),
+        Phase::Waiting | Phase::Running | Phase::Done => shown_at(engine, index, requests),
+    };
+    let mut hints: Vec<Hint> = vec![];
+    if let Some(work) = last_work(post, runs, id, engine, index)? {
+        hints.push(Hint::run(&["runs", &work.id]).to("what its agent did").into());
+    }
+    let asks = engine.asks_of_person().into_iter().filter(|ask| ask.step == index);
+    hints.extend(asks.map(|ask| approve::command(&engine.name_of_ask(ask.step, &ask.id))));
+    if matches!(phase, Phase::Failed(..)) && engine.status() == Status::Failed {
+        hints.push(Hint::run(&["workflow", "retry", id]).to("repeats what failed").into());
+    }
+    if hints.is_empty() {
+        hints.push(Hint::run(&["workflow", "show", id]).to("how its run stands").into());
+    }
+    Ok(Fail::Told(Failure::Nothing, format!("the step `{name}` has no result: {how}"), hints))
 }
 
 pub(super) fn draw(context: &mut Context, name: &str, mermaid: bool, yaml: bool) -> Result<(), Fail> {

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::definition::{Gate, Output};
-use super::engine::{Ask, AskKind, Engine};
+use super::engine::{Ask, AskKind, Engine, Phase, StepState};
 use super::schema;
 use super::verdict::{Ruling, Verdict};
 use crate::message::envelope::subject_with;
 use crate::message::visible;
+use crate::name::MessageId;
 
 /// How often an agent is asked again whose verdict is unclear.
 const UNCLEAR: u32 = 2;
@@ -28,6 +29,19 @@ pub(super) enum Passed {
 }
 
 impl Engine {
+    /// The last step, in the order of the definition, that has a result.
+    pub fn last_result(&self) -> Option<&str> {
+        let has_text = |state: &StepState| state.items.iter().any(|item| item.text.is_some());
+        let last = self.steps.iter().rposition(|state| state.phase == Phase::Done && has_text(state))?;
+        Some(&self.definition.steps[last].name)
+    }
+
+    /// The last request to an agent for each item of a step.
+    pub fn last_requests(&self, step: usize) -> Vec<MessageId> {
+        let items = self.steps[step].items.iter().enumerate();
+        items.map(|(item, state)| self.id_of(step, item, state.attempt, "work", 0)).collect()
+    }
+
     /// Advances an item as far as answers exist. Returns how it ended, or `None` while it waits for an answer.
     pub(super) fn follow(&mut self, step: usize, item: usize) -> Option<Result<(), String>> {
         let definition = Arc::clone(&self.definition);

@@ -51,6 +51,14 @@ pub fn works_since(post: &Post, since: Option<Timestamp>) -> Result<Vec<Work>> {
     Ok(works.transpose()?.unwrap_or_default())
 }
 
+/// The last run of an agent for a step.
+pub fn last_work(post: &Post, runs: &Runs, run: &str, engine: &Engine, step: usize) -> Result<Option<Work>> {
+    let since = runs.record(run).and_then(|record| Timestamp::parse(&record.started));
+    let requests = engine.last_requests(step);
+    let is_for_it = |work: &Work| requests.iter().any(|request| request.as_str() == work.message);
+    Ok(works_since(post, since)?.into_iter().rev().find(is_for_it))
+}
+
 /// The bars of a run, in order of time. `works`: runs of agents among which those for this run may be; they tell when work
 /// began, which the run itself notes only for steps with a time limit.
 pub fn timeline(post: &Post, runs: &Runs, run: &str, engine: &Engine, works: &[Work]) -> Result<Vec<Bar>> {

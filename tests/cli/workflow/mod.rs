@@ -8,6 +8,7 @@ pub(crate) mod follow;
 pub(crate) mod gates;
 pub(crate) mod guarded;
 pub(crate) mod lost;
+pub(crate) mod no_result;
 pub(crate) mod real;
 pub(crate) mod resume;
 pub(crate) mod run;
