@@ -18,6 +18,7 @@ use crate::name::MailboxId;
 use crate::post::line::counted;
 use crate::post::{DeadLetter, Me, Post};
 use crate::view::claim as view;
+use crate::workflow::unawaited::{LeftAlone, leave_out};
 
 /// Show dead letters and parked messages, and retry them
 ///
@@ -121,15 +122,48 @@ fn retry_hint(file: &str) -> Hint {
     Hint::run(&["failed", "retry", &called(file)]).to("makes it unread again").into()
 }
 
-/// Tells a person how one of these is tried again.
-fn tell_retry<'a>(context: &mut Context, mut all: impl Iterator<Item = &'a Retriable>) {
+/// The most hints of one kind that a list ends with.
+const HINTS: usize = 3;
+
+/// Tells a person what to do about these: how one is tried again, and what is to be done about requests of runs.
+fn tell_next(context: &mut Context, post: &Post, all: &mut [Retriable]) -> Result<(), Fail> {
+    if !context.output.terminal || context.output.quiet {
+        return Ok(());
+    }
+    let left = leave_out(post, all)?;
     let first = |one: &Retriable| {
         let letters = one.letters.iter().map(|letter| &letter.name);
         letters.chain(one.parked.iter().map(|parked| &parked.file)).next().cloned()
     };
-    if let Some(file) = all.find_map(first) {
-        let hint = context.hint(retry_hint(&file));
+    let retry = all.iter().find_map(first).map(|file| retry_hint(&file));
+    let of_runs = |can_retry: bool| {
+        let mut hints: Vec<Hint> = vec![];
+        for hint in left.iter().filter(|left| left.can_retry == can_retry).flat_map(next_of_run) {
+            if hints.len() < HINTS && !hints.contains(&hint) {
+                hints.push(hint);
+            }
+        }
+        hints
+    };
+    for hint in retry.into_iter().chain(of_runs(true)).chain(of_runs(false)) {
+        let hint = context.hint(hint);
         context.output.remark(&hint);
+    }
+    Ok(())
+}
+
+/// What to do about requests of a run, which are not retried one by one.
+pub(super) fn next_of_run(left: &LeftAlone) -> Vec<Hint> {
+    if left.can_retry {
+        return vec![Hint::run(&["workflow", "retry", &left.run]).to("asks again for what failed").into()];
+    }
+    let prune = |name: &String| {
+        let prune = Hint::run(&["prune", "--failed", "0d", "--only", name]);
+        prune.to(format!("removes the dead letters of {}", visible::line(name))).into()
+    };
+    match left.mailboxes.as_slice() {
+        [] => vec![Hint::run(&["workflow", "show", &left.run]).to("how it stands").into()],
+        names => names.iter().map(prune).collect(),
     }
 }
 
@@ -160,15 +194,14 @@ fn show_one(context: &mut Context, id: &str, agent: Option<&str>) -> Result<(), 
 }
 
 fn list(context: &mut Context, post: &Post, me: Me) -> Result<(), Fail> {
-    let all = Retriable::of(post, me)?;
+    let mut all = Retriable::of(post, me)?;
     if context.output.json {
         context.output.json(&view::FailedList::of(&all.me, &all.letters, &all.parked));
     } else {
         show_all(context, post, &all, None)?;
     }
     if !all.is_empty() {
-        tell_retry(context, [&all].into_iter());
-        return Ok(());
+        return tell_next(context, post, std::slice::from_mut(&mut all));
     }
     let fail = context.nothing(&format!("no dead letters of {}", all.me.shown()));
     let others = context.hint(Hint::run(&["failed", "list", "--all"]).to("those of every mailbox"));
@@ -200,9 +233,10 @@ fn list_all(context: &mut Context, post: &Post) -> Result<(), Fail> {
         for all in &found {
             show_all(context, post, all, Some(all.me.shown()))?;
         }
-        tell_retry(context, found.iter());
     }
-    match (failed, found.is_empty()) {
+    let is_empty = found.is_empty();
+    tell_next(context, post, &mut found)?;
+    match (failed, is_empty) {
         (Some(e), _) => Err(e.into()),
         (None, true) => Err(context.nothing("no dead letters")),
         (None, false) => Ok(()),

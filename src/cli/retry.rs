@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::context::Context;
 use super::fail::Fail;
-use super::failed::{called, mailboxes, not_found};
+use super::failed::{called, mailboxes, next_of_run, not_found};
 use super::output::note;
 use crate::dispatch::retriable::{Retriable, Retried, leave_parked, retry};
 use crate::hint::Hint;
@@ -51,22 +51,20 @@ impl Retry {
         let (post, mut chosen) = self.chosen(context)?;
         let unawaited = leave_out(post, &mut chosen)?;
         let parked = if self.ids.is_empty() { leave_parked(post, &mut chosen)? } else { 0 };
-        let left: Vec<(String, Option<Hint>)> =
+        let left: Vec<(String, Vec<Hint>)> =
             unawaited.iter().map(of_run).chain((parked > 0).then(|| of_parked(parked))).collect();
         if chosen.iter().all(Retriable::is_empty) {
             let sentences: Vec<String> = left.iter().map(|(sentence, _)| sentence.clone()).collect();
-            let hints = left.into_iter().filter_map(|(_, hint)| hint).collect();
+            let hints = left.into_iter().flat_map(|(_, hints)| hints).collect();
             return Err(match sentences.is_empty() {
                 true => context.nothing("nothing to retry"),
                 false => Fail::Told(Failure::Refused, sentences.join("; "), hints),
             });
         }
         let again = retry(post, &chosen)?;
-        for (sentence, hint) in left {
-            match hint {
-                Some(hint) => context.warn(&sentence, hint),
-                None => note(&format!("postroom: {sentence}")),
-            }
+        for (sentence, hints) in left {
+            note(&format!("postroom: {sentence}"));
+            hints.into_iter().for_each(|hint| note(&format!("  {}", context.hint(hint))));
         }
         context.done = true;
         let line = |Retried { file, was_parked, .. }: &Retried| {
@@ -80,13 +78,12 @@ impl Retry {
 }
 
 /// Why requests of a run are not retried, and what to do instead.
-fn of_run(left: &LeftAlone) -> (String, Option<Hint>) {
-    let hint = || Hint::run(&["workflow", "retry", &left.run]).to("asks again for what failed");
-    (left.to_string(), left.can_retry.then(|| hint().into()))
+fn of_run(left: &LeftAlone) -> (String, Vec<Hint>) {
+    (left.to_string(), next_of_run(left))
 }
 
-fn of_parked(parked: usize) -> (String, Option<Hint>) {
+fn of_parked(parked: usize) -> (String, Vec<Hint>) {
     let (messages, verb) = (counted(parked, "parked message"), if parked == 1 { "needs" } else { "need" });
     let hint = Hint::run(&["failed", "retry", "--all"]).to("at a terminal releases parked messages");
-    (format!("{messages} {verb} a person"), Some(hint.into()))
+    (format!("{messages} {verb} a person"), vec![hint.into()])
 }

@@ -25,10 +25,14 @@ use crate::workflow::carrier::{look_at, shown_at, step_status};
 use crate::workflow::engine::AskKind;
 use crate::workflow::failures::FailedFlow;
 use crate::workflow::request::at_work;
+use crate::workflow::unawaited::FailedRuns;
 
 pub use board::{Card, CardKind, CardState, CurrentRun};
 pub use mail::{WaitingMail, WaitsFor};
 pub use room_watch::RoomWatch;
+
+/// How many of the newest dead letters of a mailbox are looked at.
+const LETTERS: usize = 50;
 
 /// How long a workflow run that failed is shown.
 pub const DAY: Duration = Duration::from_secs(86_400);
@@ -65,7 +69,7 @@ pub struct OpenFlow {
     pub steps: Vec<OpenStep>,
 }
 
-/// The dead letters of one mailbox.
+/// The dead letters of one mailbox, without requests of workflow runs that do not need them any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetters {
     pub name: String,
@@ -267,14 +271,26 @@ impl Overview {
     }
 
     fn look_at_letters(&mut self, post: &Post, names: &[Listed]) {
+        let failed = FailedRuns::look(post);
+        if let Err(e) = &failed {
+            self.faults.push(format!("the workflow runs that failed: {e}"));
+        }
         for listed in names {
-            match post.other(&listed.id).and_then(|me| post.newest_dead_letters(&me, 1)) {
-                Ok((letters, total)) => self.failed.extend(letters.last().map(|last| DeadLetters {
-                    name: listed.name.clone(),
-                    messages: total,
-                    why: last.reason().to_owned(),
-                })),
-                Err(e) => self.faults.push(format!("the dead letters of {}: {e}", listed.name)),
+            let looked = post.other(&listed.id).and_then(|me| post.newest_dead_letters(&me, LETTERS));
+            let (mut letters, total) = match looked {
+                Ok(looked) => looked,
+                Err(e) => {
+                    self.faults.push(format!("the dead letters of {}: {e}", listed.name));
+                    continue;
+                }
+            };
+            let older = total - letters.len();
+            // Nobody has to do anything about a request that its run does not need any more.
+            letters.retain(|letter| failed.as_ref().map_or(true, |failed| failed.may_want(letter)));
+            let why = letters.last().map(|last| last.reason().to_owned());
+            if why.is_some() || older > 0 {
+                let (name, messages) = (listed.name.clone(), letters.len() + older);
+                self.failed.push(DeadLetters { name, messages, why: why.unwrap_or_default() });
             }
         }
     }
