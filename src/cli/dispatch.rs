@@ -9,7 +9,7 @@ use clap::Args;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::context::{Context, for_good};
-use super::dispatch_shown::{dry_run, tell, watch_begun};
+use super::dispatch_shown::{dry_run, tell, tell_left, watch_begun};
 use super::fail::Fail;
 use super::notify::Teller;
 use super::output::note;
@@ -159,14 +159,18 @@ impl Verb for Dispatch {
         if !live {
             ran.iter().for_each(|run| runs::show_now(context, run));
         }
-        match (failed, ended == 0) {
+        let result = match (failed, ended == 0) {
             (true, _) => Err(Fail::Code(Failure::NotDone)),
             (false, true) if left == 0 && !carried => {
                 let what = if delayed { "no agent can be started now" } else { "no mail waits for an agent" };
                 Err(context.nothing(what))
             }
             _ => Ok(()),
+        };
+        if !self.watch {
+            tell_left(context, post, dispatcher)?;
         }
+        result
     }
 }
 

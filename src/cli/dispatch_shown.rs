@@ -1,4 +1,4 @@
-//! What a dispatcher says: at its start to a person, of each event, and what it would start.
+//! What a dispatcher says: at its start and its end to a person, of each event, and what it would start.
 
 use super::context::Context;
 use super::fail::Fail;
@@ -6,9 +6,13 @@ use super::output::note;
 use super::{follow, runs};
 use crate::dispatch::dispatcher::{Dispatcher, Event};
 use crate::dispatch::queue::{Delay, Waiting};
+use crate::hint::Hint;
 use crate::message::visible;
+use crate::post::Post;
 use crate::post::line::counted;
+use crate::span;
 use crate::view::run as view;
+use crate::workflow;
 use crate::workflow::carrier::Carried;
 
 /// The most agents whose names are shown at the start.
@@ -37,6 +41,33 @@ pub(super) fn watch_begun(
     );
     context.output.line(&line);
     context.output.flush().map_err(Fail::Output)
+}
+
+/// Tells a person what goes on only with another dispatch: messages that are tried again, else a run that waits.
+pub(super) fn tell_left(context: &mut Context, post: &Post, dispatcher: &Dispatcher<'_>) -> Result<(), Fail> {
+    if !context.output.terminal || context.output.quiet {
+        return Ok(());
+    }
+    let (what, hint) = match dispatcher.waiting()?.retries() {
+        Some((messages, first)) => {
+            let (are, left) = (if messages == 1 { "is" } else { "are" }, first.since(context.clock().now()));
+            let what =
+                format!("{} {are} tried again in {}", counted(messages, "message"), span::spoken(left));
+            (what, Hint::run(&["dispatch", "--watch"]))
+        }
+        None => {
+            let open =
+                workflow::runs::Runs::existing(post.room())?.map(|runs| runs.open_ids()).transpose()?;
+            match open.unwrap_or_default().as_slice() {
+                [] => return Ok(()),
+                [run] => (format!("the run {run} still waits"), Hint::run(&["workflow", "show", run])),
+                runs => (format!("{} still wait", counted(runs.len(), "run")), Hint::run(&["status"])),
+            }
+        }
+    };
+    let hint = context.hint(hint);
+    context.output.remark(&format!("{what}: {hint}"));
+    Ok(())
 }
 
 fn waits(messages: usize) -> String {

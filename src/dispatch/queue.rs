@@ -69,6 +69,17 @@ pub struct Waiting {
     limits: Vec<(MailboxId, LimitNote)>,
 }
 
+impl Waiting {
+    /// The messages that are tried again at a time: how many, and the first of these times.
+    pub fn retries(&self) -> Option<(usize, Timestamp)> {
+        let outage = Hold::Paused(PauseKind::Outage);
+        let paused = self.delays.iter().filter(|delay| delay.hold == outage);
+        let paused = paused.filter_map(|delay| Some((delay.messages, delay.until?)));
+        let postponed = self.postponed.iter().map(|(_, later)| (1, later.until));
+        postponed.chain(paused).reduce(|(messages, first), (more, until)| (messages + more, first.min(until)))
+    }
+}
+
 /// A change of the note that an agent has reached a limit.
 #[derive(Debug)]
 enum LimitNote {

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command_line::terminal::{PLAIN, lent, on_terminal};
 use crate::support::at_work::{SAYS_PID, parent_of, pid_of_agent};
+use crate::support::crew;
 use crate::support::staffed::{AT_ONCE, dispatch, inbox, runs, settle, shell, staffed, write_settings};
 use crate::support::taken::end_lease;
 use crate::support::until::{skip, until, until_watching};
@@ -157,4 +158,30 @@ fn a_watch_tells_a_person_what_it_watches_and_how_it_ends() {
     assert!(shown.starts_with(&wanted), "{shown}");
     let piped = dispatch(&room, ["--watch", "--limit", "1"]).succeeds();
     assert!(piped.out.starts_with("started worker"), "{}", piped.out);
+}
+
+/// One dispatch ended without a word, and the message looked lost.
+#[test]
+fn a_dispatch_tells_a_person_what_goes_on_without_it() {
+    let settings = shell("worker", "exit 3", "retries = 3").replace(AT_ONCE, "");
+    let room = staffed(&["worker"], &format!("{settings}[dispatch]\nback_off = \"1h\"\n"));
+    room.send("alice", "worker", "x");
+    assert!(!dispatch(&room, []).exits(5).out.contains("tried again in"), "only people are told");
+    if !lent("a_dispatch_tells_a_person_what_goes_on_without_it") {
+        return;
+    }
+    for wanted in ["1 message is tried again in ", "2 messages are tried again in "] {
+        let shown = on_terminal(&room, 400, "dispatch", &PLAIN);
+        let last = shown.lines().last().unwrap();
+        assert!(last.starts_with(wanted) && last.ends_with("dispatch --watch"), "{shown}");
+        room.send("alice", "worker", "x");
+    }
+    let waits = "steps:\n  a: {agent: idle, prompt: x}\n";
+    let room = crew::crew(&[("one", "echo x"), ("idle", "echo x")], &[("waits", waits)]);
+    settle(&room, &crew::settings(&[("one", "echo x")]));
+    let run = crew::begin(&room, "waits", &[]);
+    let shown = on_terminal(&room, 400, "dispatch", &PLAIN);
+    let last = shown.lines().last().unwrap();
+    assert!(last.starts_with(&format!("the run {run} still waits: ")), "{shown}");
+    assert!(last.ends_with(&format!("workflow show {run}")), "{shown}");
 }
