@@ -185,11 +185,17 @@ pub(super) fn tell_remarks(carried: &Carried) {
 /// Follows a run and exits with its result.
 pub(super) fn end_of(context: &mut Context, post: &Post, run: &str) -> Result<(), Fail> {
     let status = follow(context, post, run)?;
-    if context.output.json
-        && let Some(runs) = Runs::existing(post.room())?
+    if let Some(runs) = Runs::existing(post.room())?
+        && (context.output.json || context.output.terminal)
     {
         let engine = look_at(post, &runs, run)?;
-        context.output.json(&document(post, &engine, run));
+        if context.output.json {
+            context.output.json(&document(post, &engine, run));
+        } else if let Some(step) = engine.last_result().filter(|_| status == Status::Completed) {
+            let shows = Hint::run(&["workflow", "show", run, step]).to("shows its result");
+            let shows = context.hint(shows);
+            context.output.remark(&shows);
+        }
     }
     match status {
         Status::Completed => Ok(()),

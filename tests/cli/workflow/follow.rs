@@ -180,3 +180,18 @@ fn a_question_that_is_read_on_a_terminal_names_the_command() {
         "{shown}"
     );
 }
+
+/// The last line was `2 of 2 steps settled`, and nothing said where the result is.
+#[test]
+fn a_run_that_is_done_names_the_command_that_shows_its_result() {
+    let text = "steps:\n  a: {agent: one, prompt: x}\n  b: {agent: one, needs: a, prompt: y}\n";
+    let room = crew(&[("one", "echo x")], &[("two", text)]);
+    let run = begin(&room, "two", &[]);
+    if !lent("a_run_that_is_done_names_the_command_that_shows_its_result") {
+        return;
+    }
+    let shown = on_terminal(&room, 200, &format!("workflow resume {run} --follow"), &PLAIN);
+    let last = shown.lines().last().unwrap();
+    assert!(last.contains(&format!("workflow show {run} b  # shows its result")), "{shown}");
+    assert_eq!(workflow(&room, ["show", &run, "b"]).succeeds().out, "x\n");
+}
