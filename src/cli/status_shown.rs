@@ -76,7 +76,7 @@ pub(super) fn fitted(
             rows(overview).into_iter().filter(|row| row.kind != DISPATCHER && row.kind != COST).collect();
         let rows = trimmed(rows, (most / left).max(1));
         most = most.saturating_sub(rows.len());
-        lines.push(context.output.paint(BOLD, &visible::clip(&head(room, overview), width)));
+        lines.push(context.output.paint(BOLD, &head(room, overview, width)));
         lines.extend(context.output.table(rows, width));
     }
     lines
@@ -85,15 +85,24 @@ pub(super) fn fitted(
 const DISPATCHER: &str = "dispatcher";
 const COST: &str = "cost";
 
-/// `room NAME: dispatcher since 2 h (pid 123), $1.20 in a day`
-fn head(room: &str, overview: &Overview) -> String {
+/// `room NAME: dispatcher since 2 h (pid 123), $1.20 in a day`, cut to this width. The process number goes first.
+fn head(room: &str, overview: &Overview, width: usize) -> String {
+    let whole = head_with(room, overview, true);
+    if visible::columns(&whole) <= width {
+        return whole;
+    }
+    visible::clip(&head_with(room, overview, false), width)
+}
+
+fn head_with(room: &str, overview: &Overview, pid: bool) -> String {
     let since = |since: &str| {
         Timestamp::parse(since).map_or("-".into(), |since| span::spoken(overview.at.since(since)))
     };
+    let pid = |of: u32| if pid { format!(" (pid {of})") } else { String::new() };
     let dispatcher = match overview.dispatchers.alive.as_slice() {
         [] if overview.dispatchers.dead.is_empty() => "no `dispatch --watch` runs".to_owned(),
         [] => "the dispatcher has died".to_owned(),
-        [one] => format!("dispatcher since {} (pid {})", since(&one.since), one.pid),
+        [one] => format!("dispatcher since {}{}", since(&one.since), pid(one.pid)),
         all => format!("{} dispatchers", all.len()),
     };
     let cost = if overview.cost > 0.0 { format!(", ${:.2} in a day", overview.cost) } else { String::new() };
@@ -290,7 +299,30 @@ fn hints(rooms: &[(String, &Overview)]) -> Vec<Hint> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
+    use crate::clock::SystemClock;
+    use crate::dispatch::watchers::Watcher;
+    use crate::post::{Caller, Post};
+    use crate::staff::Staff;
+
+    #[test]
+    fn a_head_that_does_not_fit_loses_the_process_number_first() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().canonicalize().unwrap().join("room");
+        let post = Post::open_or_make(&path, Caller::default(), Arc::new(SystemClock)).unwrap();
+        let mut seen = Overview::look(&post, Ok(Staff::default())).unwrap();
+        let since = seen.at.minus(Duration::from_secs(7200)).precise();
+        seen.dispatchers.alive = vec![Watcher { pid: 1_234_567, since, ..Watcher::default() }];
+        let short = "room a-room: dispatcher since 2 h, nothing runs or waits";
+        let whole = short.replace("2 h", "2 h (pid 1234567)");
+        let long = visible::columns(&whole);
+        assert_eq!(head("a-room", &seen, long), whole);
+        assert_eq!(head("a-room", &seen, long - 1), short);
+        assert_eq!(head("a-room", &seen, 20), "room a-room: dispat…");
+    }
 
     #[test]
     fn the_longest_kind_is_cut_first_and_says_so() {
