@@ -359,12 +359,17 @@ impl Scene {
         all.iter().map(|m| (text(&m["from"]["name"]), text(&m["subject"]))).collect()
     }
 
+    /// What the courier of a machine knows of each other one.
+    pub(crate) fn peers(&self, number: usize) -> Vec<serde_json::Value> {
+        let (_, text) = self.say(number, &["courier", "status", "--json"]);
+        let status: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+        status["peers"].as_array().cloned().unwrap_or_default()
+    }
+
     /// Whether nothing is on its way any more.
     pub(crate) fn is_settled(&self) -> bool {
         (0..self.machines.len()).all(|number| {
-            let (_, text) = self.say(number, &["courier", "status", "--json"]);
-            let Ok(status) = serde_json::from_str::<serde_json::Value>(&text) else { return false };
-            let peers = status["peers"].as_array().cloned().unwrap_or_default();
+            let peers = self.peers(number);
             let others = self.machines.len() - 1;
             peers.len() == others && peers.iter().all(|peer| peer["waiting"] == 0 && peer["carried"] == 0)
         })

@@ -39,6 +39,8 @@ pub(super) struct Fetched {
     pub(super) key: String,
     pub(super) objects: Option<Vec<Vec<u8>>>,
     pub(super) tries: u64,
+    /// The number of this copy in the stream.
+    pub(super) number: u64,
     /// It waited here until its room was accepted.
     pub(super) from_quarantine: bool,
 }
@@ -167,8 +169,15 @@ impl Outcome {
     fn wait(&mut self, desk: &Desk, fetched: &Fetched, wanted: Option<String>) {
         let (room, now) = (fetched.room.to_string(), desk.clock.boot());
         let mut state = desk.state();
-        let wanted = wanted.filter(|key| state.held.may_ask(&room, key, now));
-        let may_wait = fetched.from_quarantine || state.held.hold(&room, &fetched.key);
+        let held = &mut state.held;
+        let may_wait = fetched.from_quarantine || held.hold(&room, &fetched.key, fetched.number);
+        // One that waits here asks for the one before it by itself, and one that was let go is asked for in its turn; but nobody
+        // must wait for that.
+        let is_on_its_way = |key: &String| {
+            *key != fetched.key && (held.waits(&room, key) || !may_wait && held.was_let_go(&room, key))
+        };
+        let wanted = wanted.filter(|key| !is_on_its_way(key));
+        let wanted = wanted.filter(|key| held.may_ask(&room, key, now));
         drop(state);
         self.receipts.entry(room).or_default().extend(wanted.and_then(|key| missing(&key)));
         self.fates[fetched.at] = if may_wait { Fate::Again(delay(fetched.tries)) } else { Fate::Ack };

@@ -1,9 +1,10 @@
 //! Letters that wait at the server until the one before them is here, and what their senders were asked for.
 //!
 //! A server gives out a bounded number of parcels that are not acknowledged. So only some letters of a room wait there. The others
-//! are let go, because their sender keeps them; they are asked for when none waits any more.
+//! are let go, because their sender keeps them; they are asked for when none waits any more. Of several copies of a letter one
+//! waits: a sender without a receipt sends it again and again, and copies alone could be all that the server gives out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// How many letters of one room wait at once, and of all rooms: fewer than the server gives out, so that others still come.
@@ -23,8 +24,10 @@ pub(super) struct HeldBack {
 
 #[derive(Debug, Default)]
 struct OfRoom {
-    held: HashSet<String>,
-    let_go: Vec<String>,
+    /// The number of the copy that waits, by the key of the letter.
+    held: HashMap<String, u64>,
+    /// In the order of the numbers.
+    let_go: HashMap<String, usize>,
 }
 
 impl HeldBack {
@@ -38,17 +41,31 @@ impl HeldBack {
         self.rooms.values().map(|of| of.held.len()).sum()
     }
 
-    /// Whether a letter may wait at the server. Otherwise it is let go.
-    pub(super) fn hold(&mut self, room: &str, key: &str) -> bool {
+    /// Whether this copy of a letter may wait at the server. Otherwise it is let go. `number`: that of the copy in the stream.
+    pub(super) fn hold(&mut self, room: &str, key: &str, number: u64) -> bool {
         let all = self.count();
         let of = self.rooms.entry(room.to_owned()).or_default();
-        let may_wait = of.held.len() < MOST && all < MOST_OF_ALL || of.held.contains(key);
+        if let Some(first) = of.held.get(key) {
+            return *first == number;
+        }
+        let may_wait = of.held.len() < MOST && all < MOST_OF_ALL;
+        let next = of.let_go.len();
         if may_wait {
-            of.held.insert(key.to_owned());
-        } else if of.let_go.len() < LET_GO && !of.let_go.iter().any(|gone| gone == key) {
-            of.let_go.push(key.to_owned());
+            of.held.insert(key.to_owned(), number);
+        } else if next < LET_GO {
+            of.let_go.entry(key.to_owned()).or_insert(next);
         }
         may_wait
+    }
+
+    /// Whether a copy of a letter waits.
+    pub(super) fn waits(&self, room: &str, key: &str) -> bool {
+        self.rooms.get(room).is_some_and(|of| of.held.contains_key(key))
+    }
+
+    /// Whether a letter was let go, and will be asked for when none waits any more.
+    pub(super) fn was_let_go(&self, room: &str, key: &str) -> bool {
+        self.rooms.get(room).is_some_and(|of| of.let_go.contains_key(key))
     }
 
     /// A letter waits no more. Returns the letters to ask for now.
@@ -58,7 +75,10 @@ impl HeldBack {
         if !of.held.is_empty() {
             return vec![];
         }
-        self.rooms.remove(room).map(|of| of.let_go).unwrap_or_default()
+        let let_go = self.rooms.remove(room).map(|of| of.let_go).unwrap_or_default();
+        let mut let_go: Vec<(String, usize)> = let_go.into_iter().collect();
+        let_go.sort_by_key(|(_, number)| *number);
+        let_go.into_iter().map(|(key, _)| key).collect()
     }
 
     /// Whether to ask for a letter at this time since the start of the machine.
@@ -83,9 +103,12 @@ mod tests {
     fn a_bounded_number_waits_and_the_others_are_asked_for_afterwards() {
         let mut held = HeldBack::default();
         let keys: Vec<String> = (0..MOST + 3).map(|number| format!("{number}/bob")).collect();
-        let waits: Vec<bool> = keys.iter().chain([&keys[0]]).map(|key| held.hold("laptop", key)).collect();
+        let all = keys.iter().zip(0..).chain([(&keys[0], 0)]);
+        let waits: Vec<bool> = all.map(|(key, number)| held.hold("laptop", key, number)).collect();
         assert_eq!(waits.iter().filter(|waits| **waits).count(), MOST + 1);
-        assert!(held.hold("build", "x/eve"), "another room has its own");
+        assert!(held.hold("build", "x/eve", 0), "another room has its own");
+        assert!(held.waits("laptop", &keys[0]) && !held.was_let_go("laptop", &keys[0]));
+        assert!(held.was_let_go("laptop", &keys[MOST]) && !held.waits("laptop", &keys[MOST]));
         for key in &keys[..MOST - 1] {
             assert!(held.release("laptop", key).is_empty());
         }
@@ -93,20 +116,32 @@ mod tests {
         assert!(held.release("laptop", &keys[0]).is_empty());
     }
 
+    /// Copies of letters that waited took all places, and the letter that was missing stood behind them.
+    #[test]
+    fn of_several_copies_one_waits() {
+        let mut held = HeldBack::default();
+        assert!(held.hold("laptop", "1/bob", 5));
+        assert!(!held.hold("laptop", "1/bob", 9), "it was sent again");
+        assert!(held.hold("laptop", "1/bob", 5), "the server gives it out again");
+        assert_eq!(held.count(), 1);
+        assert!(held.release("laptop", "1/bob").is_empty(), "nobody is asked for the copy");
+        assert!(held.hold("laptop", "1/bob", 12));
+    }
+
     #[test]
     fn many_rooms_together_leave_the_server_some_to_give_out() {
         let mut held = HeldBack::default();
         let mut waits = 0;
         for room in 0..8 {
-            for number in 0..MOST {
-                waits += usize::from(held.hold(&format!("room{room}"), &format!("{number}/bob")));
+            for number in 0..MOST as u64 {
+                waits += usize::from(held.hold(&format!("room{room}"), &format!("{number}/bob"), number));
             }
         }
         assert_eq!((waits, held.count()), (MOST_OF_ALL, MOST_OF_ALL));
         // What a room of the later ones let go is asked for when one of its letters is settled.
         assert_eq!(held.release("room7", "x/bob").len(), MOST);
         held.begin_anew();
-        assert!(held.hold("room6", "0/bob"), "a new session begins without any");
+        assert!(held.hold("room6", "0/bob", 0), "a new session begins without any");
     }
 
     #[test]

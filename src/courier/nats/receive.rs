@@ -23,9 +23,10 @@ const MOST_ASKED: usize = 5000;
 
 /// Takes a batch of parcels. Returns how many letters are newly in a mailbox.
 pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Message>) -> Result<usize> {
-    let tries: Vec<u64> = messages
+    // How often each was given out, and its number in the stream.
+    let given: Vec<(u64, u64)> = messages
         .iter()
-        .map(|m| m.info().map_or(1, |info| u64::try_from(info.delivered).unwrap_or(1)))
+        .map(|m| m.info().map_or((1, 0), |i| (u64::try_from(i.delivered).unwrap_or(1), i.stream_sequence)))
         .collect();
     let incoming: Vec<Incoming> = messages.iter().map(of_message).collect();
     let (mut outcome, admitted) = on_disk(desk, move |desk| judge_all(desk, incoming)).await?;
@@ -34,8 +35,17 @@ pub(super) async fn take(context: &Context, desk: &Arc<Desk>, messages: Vec<Mess
         let Content::Letter(letter) = parcel.content else { continue };
         let objects = fetch(context, desk, &letter).await?;
         bytes += objects.iter().flatten().map(|object| object.len() as u64).sum::<u64>();
-        let (key, tries) = (parcel.key, tries[at]);
-        fetched.push(Fetched { at, room, letter: *letter, key, objects, tries, from_quarantine: false });
+        let (key, (tries, number)) = (parcel.key, given[at]);
+        fetched.push(Fetched {
+            at,
+            room,
+            letter: *letter,
+            key,
+            objects,
+            tries,
+            number,
+            from_quarantine: false,
+        });
         if bytes >= LOAD {
             let some = std::mem::take(&mut fetched);
             outcome = on_disk(desk, move |desk| deliver_all(desk, some, outcome)).await?;
@@ -205,7 +215,16 @@ pub(super) async fn take_accepted(context: &Context, desk: &Arc<Desk>) -> Result
             let Content::Letter(letter) = parcel.content else { continue };
             let objects = fetch(context, desk, &letter).await?;
             let (key, tries) = (parcel.key, HELD);
-            fetched.push(Fetched { at, room, letter: *letter, key, objects, tries, from_quarantine: true });
+            fetched.push(Fetched {
+                at,
+                room,
+                letter: *letter,
+                key,
+                objects,
+                tries,
+                number: 0,
+                from_quarantine: true,
+            });
         }
         let outcome = on_disk(desk, move |desk| deliver_all(desk, fetched, outcome)).await?;
         for (room, items) in &outcome.receipts {
