@@ -279,7 +279,7 @@ fn a_terminal_shows_what_runs() {
         &crate::command_line::terminal::PLAIN,
     );
     assert!(shown.contains("1 running: worker 1s"), "{shown:?}");
-    assert!(shown.contains("  done  ") && shown.contains("  alice → worker\n"), "{shown:?}");
+    assert!(shown.contains("  done  ") && shown.contains("  worker  for alice\n"), "{shown:?}");
 }
 
 #[test]
