@@ -133,7 +133,7 @@ pub(in crate::web) fn page(ask: &Ask) -> Result<Page, Wrong> {
         head: head(&overview),
         cost: if overview.cost > 0.0 { format!("${:.2} in a day", overview.cost) } else { String::new() },
         gates: gates.collect(),
-        unread: overview.unread,
+        unread: overview.unread_mail(),
         parked: parked.collect(),
         untrusted: untrusted.collect(),
         failed: overview.failed.iter().map(|letters| letters.messages).sum(),
