@@ -171,8 +171,8 @@ impl Outcome {
         let mut state = desk.state();
         let held = &mut state.held;
         let may_wait = fetched.from_quarantine || held.hold(&room, &fetched.key, fetched.number);
-        // One that waits here asks for the one before it by itself, and one that was let go is asked for in its turn; but nobody
-        // must wait for that.
+        // A letter that waits asks for its own predecessor. One that was let go is asked for when none waits any more, so a
+        // letter that waits for it has to ask.
         let is_on_its_way = |key: &String| {
             *key != fetched.key && (held.waits(&room, key) || !may_wait && held.was_let_go(&room, key))
         };

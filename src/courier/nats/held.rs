@@ -26,7 +26,7 @@ pub(super) struct HeldBack {
 struct OfRoom {
     /// The number of the copy that waits, by the key of the letter.
     held: HashMap<String, u64>,
-    /// In the order of the numbers.
+    /// The keys of the letters that were let go, and their order.
     let_go: HashMap<String, usize>,
 }
 
